@@ -25,7 +25,7 @@ from modules import load, made
 from toolwright import ir, naming
 from toolwright.codegen.models import datamodel
 from toolwright.codegen.source import render
-from toolwright.codegen.surface import Class, ClassRole, Field, Parameter, Type, optional, plain
+from toolwright.codegen.surface import Argument, Class, ClassRole, Field, Type, optional, plain
 from toolwright.pycode import Name, code, trusted
 
 WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
@@ -125,9 +125,9 @@ def test_what_a_module_tells_the_rest_of_the_package() -> None:
         Class(place, frozenset({"input"}), False, (lat,), modules.PLACE),
     )
     assert module.parameters == (
-        Parameter("place", Name("place"), plain(place), True, False, "", None),
-        Parameter("unit", Name("unit"), Type(literal, (literal,), frozenset({Name("Literal")})), True, False, "", None),
-        Parameter("x-y", Name("x_y"), Type(code("str | None"), (text, code("None"))), False, True, "One.", None),
+        Argument("place", Name("place"), plain(place), True, False, "", None),
+        Argument("unit", Name("unit"), Type(literal, (literal,), frozenset({Name("Literal")})), True, False, "", None),
+        Argument("x-y", Name("x_y"), Type(code("str | None"), (text, code("None"))), False, True, "One.", None),
     )
 
 

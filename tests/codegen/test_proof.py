@@ -14,7 +14,7 @@ import packages
 from packages import tool
 from toolwright import cli
 from toolwright.codegen.pages import modules
-from toolwright.codegen.pages.units import Unit
+from toolwright.codegen.pages.primitive_code import PrimitiveCode
 from toolwright.incremental import proof, proofs
 from toolwright.pycode import trusted
 
@@ -76,7 +76,7 @@ def test_what_does_not_work_is_named(desk: Path, body: str, name: str, why: str)
 _MAKE = modules.make
 
 
-def broken(*given: Any) -> list[Unit]:
+def broken(*given: Any) -> list[PrimitiveCode]:
     """The units, of which that of the second tool names a class that is not there."""
     return [
         (

@@ -17,7 +17,7 @@ from processes import running
 from toolwright import cli, naming
 from toolwright.codegen import surface
 from toolwright.codegen.pages import renames
-from toolwright.codegen.surface import HandlerMethod, MethodRole, Taken
+from toolwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from toolwright.diagnostics import Place, Span
 from toolwright.project.handwritten import handlers, imports
 from toolwright.project.handwritten.handlers import Handwritten
@@ -30,7 +30,7 @@ def method(role: MethodRole, names: naming.Names, result: str, **parameters: str
         key="key",
         names=names,
         name=names.method,
-        parameters=tuple(Taken(Name(one), surface.plain(Name(kind))) for one, kind in parameters.items()),
+        parameters=tuple(Parameter(Name(one), surface.plain(Name(kind))) for one, kind in parameters.items()),
         wrapper=Name("Returns" if role == "tool" else "MaybeAwaitable"),
         result=surface.plain(Name(result)),
         doc="Does it.",

@@ -107,7 +107,7 @@ class Enumeration:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Argument:
     """An argument of a tool, a prompt or a template, as a parameter of the client's method.
 
     `type` is that of a value that is given: `None` is in it where `null` can be sent. `default` is the schema's default
@@ -124,7 +124,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Parameter:
     """A parameter as a method takes it, with the type of a value that is given, and what stands after `=`.
 
     One that `can_be_omitted` may be left out of the request.
@@ -164,7 +164,7 @@ class HandlerMethod:
     key: str
     names: naming.Names
     name: Name
-    parameters: tuple[Taken, ...]
+    parameters: tuple[Parameter, ...]
     wrapper: Name
     result: Type
     doc: str
@@ -172,7 +172,7 @@ class HandlerMethod:
     is_optional: bool = False
 
     @property
-    def context(self) -> Taken:
+    def context(self) -> Parameter:
         """The parameter that is the context."""
         return self.parameters[-1]
 
@@ -198,7 +198,7 @@ class ClientMethod:
 
     role: MethodRole
     name: Name
-    parameters: tuple[Taken, ...]
+    parameters: tuple[Parameter, ...]
     by_name: bool
     returns: Type
     call: Name
@@ -246,8 +246,8 @@ def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
     """Classes with the fields that they inherit from others that are among them."""
     by_name = {each.name: each for each in classes}
 
-    def inherited(one: Class) -> tuple[Field, ...]:
-        base = by_name.get(one.base) if one.base is not None else None
+    def inherited(cls: Class) -> tuple[Field, ...]:
+        base = by_name.get(cls.base) if cls.base is not None else None
         return (*inherited(base), *base.fields) if base is not None else ()
 
     return (replace(each, inherited=inherited(each)) for each in classes)
@@ -255,7 +255,7 @@ def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
 
 def of(
     manifest: ir.Manifest,
-    parameters: Mapping[str, tuple[Sequence[Parameter], Type | None]],
+    parameters: Mapping[str, tuple[Sequence[Argument], Type | None]],
     classes: Iterable[Class],
     enumerations: Iterable[Enumeration] = (),
 ) -> Surface:
@@ -302,7 +302,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
         key=tool.name,
         names=tool.names,
         name=tool.names.method,
-        parameters=(Taken(Name("args"), _input(tool)), _context(tool)),
+        parameters=(Parameter(Name("args"), _input(tool)), _context(tool)),
         wrapper=Name("Returns"),
         result=plain(Name("Content") if tool.output is None else naming.output_class(tool.names)),
         doc=f"{doc}\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else doc,
@@ -320,7 +320,7 @@ def _input(tool: ir.Tool) -> Type:
 
 def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:
     is_prompt = primitive.kind == "prompt"
-    given = Taken(Name("args"), plain(naming.arguments(primitive.names, primitive.kind)))
+    given = Parameter(Name("args"), plain(naming.arguments(primitive.names, primitive.kind)))
     return HandlerMethod(
         role="prompt" if is_prompt else "resource",
         key=primitive.key,
@@ -340,7 +340,7 @@ def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
         key=primitive.key,
         names=primitive.names,
         name=naming.completion(primitive.names),
-        parameters=(Taken(Name("args"), plain(Name("Completing"))), Taken(Name("ctx"), plain(naming.CONTEXT))),
+        parameters=(Parameter(Name("args"), plain(Name("Completing"))), Parameter(Name("ctx"), plain(naming.CONTEXT))),
         wrapper=Name("MaybeAwaitable"),
         result=_TEXTS,
         doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
@@ -348,8 +348,10 @@ def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
     )
 
 
-def _context(one: ir.Tool | ir.Primitive) -> Taken:
-    return Taken(Name("ctx"), plain(naming.context_class(one.names) if one.has_context else naming.CONTEXT))
+def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
+    return Parameter(
+        Name("ctx"), plain(naming.context_class(primitive.names) if primitive.has_context else naming.CONTEXT)
+    )
 
 
 def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
@@ -386,7 +388,7 @@ def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
 # --- Client ---
 
 
-def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | None = None) -> ClientMethod:
+def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None) -> ClientMethod:
     """A tool as a method of the client.
 
     Args:
@@ -399,7 +401,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Parameter], extra: Type | No
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
     rest_name = naming.free(Name("extra"), {each.name for each in parameters})
-    rest = Taken(rest_name, optional(_named(extra)), code("None")) if extra is not None else None
+    rest = Parameter(rest_name, optional(_named(extra)), code("None")) if extra is not None else None
     if rest is not None:
         described.append((rest.name, _EXTRA))
     doc = tool_doc(tool)
@@ -474,9 +476,9 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
         role="completion",
         name=naming.completion(primitive.names),
         parameters=(
-            Taken(Name("argument"), _one_of(primitive.completed)),
-            Taken(Name("value"), STR),
-            Taken(Name("given"), optional(_GIVEN), code("None")),
+            Parameter(Name("argument"), _one_of(primitive.completed)),
+            Parameter(Name("value"), STR),
+            Parameter(Name("given"), optional(_GIVEN), code("None")),
         ),
         by_name=False,
         returns=plain(Name("Completion")),
@@ -488,9 +490,9 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
     )
 
 
-def _taken(name: Name, kind: Type, *, required: bool) -> Taken:
+def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
     """A parameter of the client: one that is not required can be left out of the request."""
-    return Taken(name, kind) if required else Taken(name, kind, Name("OMIT"), can_be_omitted=True)
+    return Parameter(name, kind) if required else Parameter(name, kind, Name("OMIT"), can_be_omitted=True)
 
 
 def _one_of(values: Sequence[str]) -> Type:

@@ -21,7 +21,7 @@ from toolwright.diagnostics import Diagnostic, Place, has_errors
 
 if TYPE_CHECKING:
     from toolwright.codegen.pages.artifacts import Artifact
-    from toolwright.codegen.pages.units import Made
+    from toolwright.codegen.pages.primitive_code import PackageCode
     from toolwright.compile.source import Document, Reader
 
 
@@ -32,7 +32,7 @@ class Steps:
         """The manifest with those of its tools that have to be checked by themselves: here all."""
         return resolved
 
-    def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
+    def begin_models(self, manifest: ir.Manifest) -> Callable[[], PackageCode]:
         """Begin to make the models of a manifest; what is given waits for them."""
         from toolwright.codegen.pages import modules
 

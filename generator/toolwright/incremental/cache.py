@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic_core import from_json, to_json
 
 from toolwright.codegen.models import inspection
-from toolwright.codegen.pages.units import Unit
+from toolwright.codegen.pages.primitive_code import PrimitiveCode
 from toolwright.pycode import Name
 
 _FORMAT: Final = 5
@@ -28,7 +28,7 @@ class Cache:
     `proven` are the digests of modules whose models were built.
     """
 
-    units: Mapping[str, Unit] = field(default_factory=dict)
+    units: Mapping[str, PrimitiveCode] = field(default_factory=dict)
     clean: frozenset[str] = frozenset()
     around: str = ""
     proven: frozenset[str] = frozenset()
@@ -59,9 +59,9 @@ def dump(cache: Cache) -> bytes:
     return to_json({"format": _FORMAT, "around": cache.around, **sets, "units": units})
 
 
-def _unit(row: Any) -> Unit:
+def _unit(row: Any) -> PrimitiveCode:
     module, classes, method, names, response, task = row
-    return Unit(
+    return PrimitiveCode(
         module=inspection.module(module),
         classes=tuple(map(Name, classes)),
         method=inspection.method(method),

@@ -18,7 +18,7 @@ from toolwright.incremental.worker import together
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.pages.artifacts import Artifact
-    from toolwright.codegen.pages.units import Made
+    from toolwright.codegen.pages.primitive_code import PackageCode
     from toolwright.incremental.proof import Refused
     from toolwright.incremental.worker import Job, Workers
 
@@ -48,7 +48,7 @@ class Module:
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
-def modules(manifest: ir.Manifest, made: Made, units: Mapping[str, str]) -> list[Module]:
+def modules(manifest: ir.Manifest, made: PackageCode, units: Mapping[str, str]) -> list[Module]:
     """The modules of models of a manifest, what others import first.
 
     Args:
@@ -59,7 +59,7 @@ def modules(manifest: ir.Manifest, made: Made, units: Mapping[str, str]) -> list
     return [*_shared(manifest, made), *_primitives(manifest, made), *_tools(manifest, units)]
 
 
-def _shared(manifest: ir.Manifest, made: Made) -> Iterator[Module]:
+def _shared(manifest: ir.Manifest, made: PackageCode) -> Iterator[Module]:
     sources = [module.source for module in (*made.circles.values(), *made.shared.values())]
     around = digest("\0".join(sources).encode())
     for circle in made.circles:
@@ -77,7 +77,7 @@ def _shared(manifest: ir.Manifest, made: Made) -> Iterator[Module]:
             yield Module(name, digest(f"{around} {name}".encode()), what, (("", schema.schema.place),))
 
 
-def _primitives(manifest: ir.Manifest, made: Made) -> Iterator[Module]:
+def _primitives(manifest: ir.Manifest, made: PackageCode) -> Iterator[Module]:
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     for primitive, unit in zip(primitives, made.primitives, strict=True):
         if unit.home is not None and unit.module:

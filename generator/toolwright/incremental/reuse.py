@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolwright.codegen.pages.units import Made
+from toolwright.codegen.pages.primitive_code import PackageCode
 from toolwright.compile.pipeline import Result, Steps
 from toolwright.incremental import keys, proofs
 from toolwright.incremental.cache import Cache
@@ -18,7 +18,7 @@ from toolwright.incremental.cache import Cache
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.models.reserved import Reserved
-    from toolwright.codegen.pages.units import Unit
+    from toolwright.codegen.pages.primitive_code import PrimitiveCode
     from toolwright.compile.resolve import Resolved
     from toolwright.diagnostics import Diagnostic
     from toolwright.incremental.keys import Keys
@@ -43,9 +43,9 @@ class Reuse(Steps):
         self._made_by = made_by
         self._workers = workers
         self._now: Keys | None = None
-        self._units: dict[str, Unit] = {}
+        self._units: dict[str, PrimitiveCode] = {}
         self._digests: Mapping[str, str] = {}
-        self._made: Made | None = None
+        self._made: PackageCode | None = None
         self._proven: set[str] = set()
 
     def to_check(self, resolved: Resolved) -> Resolved:
@@ -61,25 +61,25 @@ class Reuse(Steps):
         """The digest of all that the artifacts of a manifest are made from, once it is checked."""
         return keys.of_manifest(manifest, self._keys.tools)
 
-    def begin_models(self, manifest: ir.Manifest) -> Callable[[], Made]:
+    def begin_models(self, manifest: ir.Manifest) -> Callable[[], PackageCode]:
         """Begin to make the units that are not in the cache."""
         from toolwright.codegen.models import reserved
-        from toolwright.codegen.pages.units import Made
+        from toolwright.codegen.pages.primitive_code import PackageCode
 
         first = reserved.of(manifest)
         begun = self._begin(manifest, first)  # while the compiler makes other files
 
-        def made(taken: Reserved) -> Made:
+        def made(taken: Reserved) -> PackageCode:
             return begun() if taken is first else self._begin(manifest, taken)()
 
-        def settled() -> Made:
-            units, _ = reserved.settled(first, made, Made.defined)
+        def settled() -> PackageCode:
+            units, _ = reserved.settled(first, made, PackageCode.defined)
             self._made = units
             return units
 
         return settled
 
-    def _begin(self, manifest: ir.Manifest, taken: Reserved) -> Callable[[], Made]:
+    def _begin(self, manifest: ir.Manifest, taken: Reserved) -> Callable[[], PackageCode]:
         """Begin to make the units that are not there yet, without the names that are taken."""
         from toolwright.codegen.models import reserved
         from toolwright.codegen.pages import modules
@@ -104,12 +104,12 @@ class Reuse(Steps):
         else:
             results = self._workers.begin(jobs, len(batches))
 
-        def models() -> Made:
+        def models() -> PackageCode:
             others, *made = results() if results else [make(*arguments) for make, arguments in jobs]
             fresh = dict(zip((tool.name for tool in todo), (unit for units in made for unit in units), strict=True))
             self._units |= {now[tool.name]: fresh.get(tool.name) or there[now[tool.name]] for tool in manifest.tools}
             self._digests = now
-            return Made({tool.name: self._units[now[tool.name]] for tool in manifest.tools}, *others)
+            return PackageCode({tool.name: self._units[now[tool.name]] for tool in manifest.tools}, *others)
 
         return models
 

@@ -40,7 +40,7 @@ from toolwright.codegen.models.types import (
     written,
 )
 from toolwright.codegen.source.literals import literal
-from toolwright.codegen.surface import ClassRole, Parameter
+from toolwright.codegen.surface import Argument, ClassRole
 from toolwright.diagnostics import Pointer
 from toolwright.ir import Json
 from toolwright.pycode import Code, Name, code, join
@@ -129,7 +129,7 @@ class Imported:
     name: Name
     module: Name
     members: tuple[Json, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Argument, ...] = ()
 
 
 Key: TypeAlias = Object | Expression

@@ -35,7 +35,7 @@ from toolwright.codegen.models.types import Document
 from toolwright.codegen.source.docstrings import sentence
 from toolwright.codegen.source.imports import RUNTIME, Home, as_homes
 from toolwright.codegen.source.literals import docstring, literal, requoted
-from toolwright.codegen.surface import Class, ClassRole, Enumeration, Field, Parameter, Surface, Type
+from toolwright.codegen.surface import Argument, Class, ClassRole, Enumeration, Field, Surface, Type
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
 from toolwright.pycode import Code, Name, checked, code, join, trusted
@@ -62,7 +62,7 @@ class ModelModule:
 
     source: Code
     classes: tuple[Class, ...]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Argument, ...]
     extra: Type | None = None
     enumerations: tuple[Enumeration, ...] = ()
 
@@ -540,7 +540,7 @@ def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
     return {Name(module): listed.intersection(names) for module, listed in naming.MODEL_IMPORTS.items()}
 
 
-def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Parameter, ...]:
+def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argument, ...]:
     """The fields of a class as arguments, what it inherits before what is new."""
     inherited = root.shared.parameters if root.shared is not None else ()
     made = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
@@ -670,9 +670,9 @@ def _annotation(plan: FieldPlan, kind: Type) -> Type:
     return kind
 
 
-def _parameter(plan: FieldPlan, kind: Type) -> Parameter:
+def _parameter(plan: FieldPlan, kind: Type) -> Argument:
     given = surface.optional(kind) if plan.form == "nullable" else kind
-    return Parameter(plan.wire, plan.name, given, plan.required, plan.nullable, plan.doc, plan.source)
+    return Argument(plan.wire, plan.name, given, plan.required, plan.nullable, plan.doc, plan.source)
 
 
 @dataclass(frozen=True, slots=True)

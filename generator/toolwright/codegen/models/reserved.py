@@ -20,7 +20,7 @@ from toolwright.codegen.pages.exports import ALWAYS, OF_HANDLES
 if TYPE_CHECKING:
     from toolwright.pycode import Name
 
-_Made = TypeVar("_Made")
+_Models = TypeVar("_Models")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def _asking(one: ir.Tool | ir.Primitive) -> Iterator[Name]:
 
 
 def settled(
-    first: Reserved, make: Callable[[Reserved], _Made], names: Callable[[_Made], Iterable[str]]
-) -> tuple[_Made, Reserved]:
+    first: Reserved, make: Callable[[Reserved], _Models], names: Callable[[_Models], Iterable[str]]
+) -> tuple[_Models, Reserved]:
     """What `make` makes, again with the names that met in it until none do; and the names that were taken at last."""
     made = make(first)
     while (more := first.with_met(names(made))) is not first:

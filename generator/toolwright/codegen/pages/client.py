@@ -12,7 +12,7 @@ from toolwright.pycode import Name
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.codegen.pages.units import Unit
+    from toolwright.codegen.pages.primitive_code import PrimitiveCode
 
 _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
     {
@@ -31,7 +31,7 @@ _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
 
 
 def client_page(
-    title: str, manifest: ir.Manifest, units: Mapping[str, Unit], primitive_modules: Sequence[Unit]
+    title: str, manifest: ir.Manifest, units: Mapping[str, PrimitiveCode], primitive_modules: Sequence[PrimitiveCode]
 ) -> Mapping[str, Any]:
     """What the template of `client.py` is given."""
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
@@ -42,7 +42,7 @@ def client_page(
     ]
     elsewhere = frozenset().union(*(those for section in _HOMES for those in section.values()))
     sections.append({".models": frozenset(names - typing - elsewhere - {"Omit"})})
-    imports = [found for section in sections if (found := as_homes(section))]
+    imports = [block for section in sections if (block := as_homes(section))]
     primitives = ", resource and prompt" if primitive_modules else ""
     base = Name("PrimitivesBinding" if primitive_modules else "Binding")
     runtime: dict[str, Sequence[str]] = {
@@ -61,7 +61,8 @@ is left out of the request. Results are checked against the tool's output schema
         "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
         "deprecates": any(
             deprecated is not None
-            for deprecated in [one.deprecated for one in manifest.tools] + [one.deprecated for one in every(manifest)]
+            for deprecated in [tool.deprecated for tool in manifest.tools]
+            + [tool.deprecated for tool in every(manifest)]
         ),
         "outputs": has_outputs,
         "has_tools": bool(manifest.tools),

@@ -41,7 +41,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
         "doc": f"What {title} needs from you: {_needs(manifest)}.",
         "interface": naming.handlers_class(manifest.stem),
         "class_doc": _DOC,
-        "imports": [found for section in sections if (found := as_homes(section))],
+        "imports": [block for section in sections if (block := as_homes(section))],
         "methods": methods,
         "optional": any(method.is_optional for method in methods),
         "abstract": not all(method.is_optional for method in methods),

@@ -54,7 +54,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ContextHandles:
     """The handles that a tool gets: `named` are its arguments, and `nested` says that more may stand inside of some."""
 
     named: tuple[Named, ...]
@@ -68,13 +68,15 @@ def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
     from toolwright.codegen.models.datamodel import homes
 
     shared = {schema.name: schema for schema in manifest.shared}
-    made = []
+    kinds_of_handles = []
     for handle in manifest.handles:
         schema = shared.get(handle.state)
-        found = homes([schema]).get(handle.state) if schema is not None else None
-        model = found.name if found is not None and not found.members else None
-        made.append(Kind(handle.name, naming.handle_attribute(handle.name), handle.id, model, handle.retention))
-    return tuple(made)
+        state_class = homes([schema]).get(handle.state) if schema is not None else None
+        model = state_class.name if state_class is not None and not state_class.members else None
+        kinds_of_handles.append(
+            Kind(handle.name, naming.handle_attribute(handle.name), handle.id, model, handle.retention)
+        )
+    return tuple(kinds_of_handles)
 
 
 def modelled_kinds(known: Sequence[Kind]) -> Code | None:
@@ -83,23 +85,23 @@ def modelled_kinds(known: Sequence[Kind]) -> Code | None:
     return code("{{{}}}", join(", ", entries)) if entries else None
 
 
-def held(tool: ir.Tool, known: tuple[Kind, ...]) -> Held:
+def held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
     """The handles that the handler of a tool gets with its arguments."""
     if not tool.input.handles:
-        return Held((), nested=False)
+        return ContextHandles((), nested=False)
     document = Document("input", tool.input, merged=True)
     by_name = {kind.name: kind for kind in known}
     named: dict[tuple[str, ...], list[str]] = {}
     inside: list[Expression] = []
     for alternative in document.shape(document.root):
         for each in alternative.properties if isinstance(alternative, Object) else ():
-            found = dict.fromkeys(map(_kind, document.shape(each.expression)))
-            if ids := tuple(kind for kind in found if kind is not None):
+            kinds_used = dict.fromkeys(map(_kind, document.shape(each.expression)))
+            if ids := tuple(kind for kind in kinds_used if kind is not None):
                 named.setdefault(ids, []).append(each.name)
             inside.append(each.expression)
         if isinstance(alternative, Object) and alternative.values is not None:
             inside.append(alternative.values)
-    return Held(
+    return ContextHandles(
         tuple(
             Named(
                 code("Literal[{}]", join(", ", map(literal, names))),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir, naming
 from toolwright.codegen.models import reserved
-from toolwright.codegen.pages.units import Made, Unit
+from toolwright.codegen.pages.primitive_code import PackageCode, PrimitiveCode
 from toolwright.codegen.source.render import Page
 from toolwright.pycode import Name, code, join
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from toolwright.codegen.models.reserved import Reserved
 
 
-def make_all(manifest: ir.Manifest) -> Made:
+def make_all(manifest: ir.Manifest) -> PackageCode:
     """All units of a manifest, made here and now."""
 
-    def made(taken: Reserved) -> Made:
+    def generate(taken: Reserved) -> PackageCode:
         rest = make_rest(*arguments_of_rest(manifest, taken))
         homes = homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
         units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
-        return Made({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
+        return PackageCode({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
 
-    return reserved.settled(reserved.of(manifest), made, Made.defined)[0]
+    return reserved.settled(reserved.of(manifest), generate, PackageCode.defined)[0]
 
 
 def arguments_of_rest(
@@ -38,7 +38,7 @@ def arguments_of_rest(
 ) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
     """What `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
-    modelled = {one.key for one in primitives if one.has_model} if "server" in manifest.emit else ()
+    modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
     return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command, taken
 
 
@@ -49,7 +49,7 @@ def make_rest(
     source: str,
     command: str,
     taken: Reserved,
-) -> tuple[list[Unit], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
+) -> tuple[list[PrimitiveCode], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
     """The units of resources, templates and prompts, and the models of shared schemas.
 
     Args:
@@ -63,23 +63,25 @@ def make_rest(
     from toolwright.codegen import surface
     from toolwright.codegen.source import render
 
-    made: dict[str, ModelModule] = {}
+    modules: dict[str, ModelModule] = {}
     of_shared: Mapping[str, ModelModule] = {}
     circles: Mapping[Name, ModelModule] = {}
     if modelled or shared:
         from toolwright.codegen.models import datamodel
 
         served = [primitive for primitive in primitives if primitive.key in modelled]
-        made = dict(zip((one.key for one in served), datamodel.primitive_modules(served, taken), strict=True))
-        found = datamodel.shared_modules(shared, taken=taken)
-        of_shared, circles = found.of, found.circles
+        modules = dict(
+            zip((primitive.key for primitive in served), datamodel.primitive_modules(served, taken), strict=True)
+        )
+        shared_modules = datamodel.shared_modules(shared, taken=taken)
+        of_shared, circles = shared_modules.of, shared_modules.circles
     head = render.header(source, command)
     units = []
     for primitive in primitives:
         methods = surface.primitive_methods(primitive)
-        module = made.get(primitive.key)
+        module = modules.get(primitive.key)
         units.append(
-            Unit(
+            PrimitiveCode(
                 module=render.page(head, Page("", "module.py", {"source": module.source})) if module else code(""),
                 classes=module.names if module else (),
                 method=join("\n", map(render.method, methods)),
@@ -110,7 +112,7 @@ def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken
 
 def make(
     tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str, taken: Reserved
-) -> list[Unit]:
+) -> list[PrimitiveCode]:
     """The units of some tools, made here and now.
 
     Args:
@@ -125,9 +127,9 @@ def make(
     from toolwright.codegen.source import render
 
     head = render.header(source, command)
-    made = zip(tools, datamodel.modules(tools, homes, taken), strict=True)
+    models = zip(tools, datamodel.modules(tools, homes, taken), strict=True)
     return [
-        Unit(
+        PrimitiveCode(
             module=render.page(head, Page("", "module.py", {"source": module.source})),
             classes=module.names,
             method=render.method(method := surface.tool_method(tool, module.parameters, module.extra)),
@@ -135,5 +137,5 @@ def make(
             task=render.task(method) if method.deprecated and tool.task_support != "forbidden" else None,
             names=method.names,
         )
-        for tool, module in made
+        for tool, module in models
     ]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.pages.handles import Kind
     from toolwright.codegen.pages.parts import OwnContext
-    from toolwright.codegen.pages.units import Made
+    from toolwright.codegen.pages.primitive_code import PackageCode
 
 
 def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
@@ -78,7 +78,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
     return tuple(pages)
 
 
-def of_models(manifest: ir.Manifest, made: Made) -> tuple[Page, ...]:
+def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
     """The other pages, but for the modules of single primitives, which their units have.
 
     Args:
@@ -87,10 +87,10 @@ def of_models(manifest: ir.Manifest, made: Made) -> tuple[Page, ...]:
     """
     title = _title(manifest)
     pages = [
-        Page("__init__.py", "__init__.py", _package(manifest, title, made)),
-        Page("models/__init__.py", "__init__.py", _models(title, manifest, made)),
+        Page("__init__.py", "__init__.py", _package(manifest, title, code)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, code)),
     ]
-    if made.shared:
+    if code.shared:
         pages.append(
             Page(
                 "models/shared/__init__.py",
@@ -98,36 +98,39 @@ def of_models(manifest: ir.Manifest, made: Made) -> tuple[Page, ...]:
                 {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
             )
         )
-        modules = {each.names.module: made.shared[each.name] for each in manifest.shared if each.name in made.shared}
+        modules = {each.names.module: code.shared[each.name] for each in manifest.shared if each.name in code.shared}
         pages += [
             Page(f"models/shared/{name}.py", "module.py", {"source": module.source})
-            for name, module in (*made.circles.items(), *modules.items())
+            for name, module in (*code.circles.items(), *modules.items())
         ]
     if "client" in manifest.emit:
-        methods = (*(made.units[tool.name].method for tool in manifest.tools), *(one.method for one in made.primitives))
-        page = client_page(title, manifest, made.units, made.primitives)
-        pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, made))))
+        methods = (
+            *(code.units[tool.name].method for tool in manifest.tools),
+            *(primitive.method for primitive in code.primitives),
+        )
+        page = client_page(title, manifest, code.units, code.primitives)
+        pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, code))))
     return tuple(pages)
 
 
-def _responses(manifest: ir.Manifest, made: Made) -> Iterator[Code]:
+def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
     """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
     if manifest.tools:
-        units = [(tool.names.method, made.units[tool.name].response) for tool in manifest.tools]
+        units = [(tool.names.method, code.units[tool.name].response) for tool in manifest.tools]
         yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])
         yield from (response for _, response in units if response is not None)
     tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
-    if starting := [(tool.names.method, made.units[tool.name].task) for tool in tools]:
+    if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
         yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
 
 
 def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind]) -> Mapping[str, Any]:
-    asked = [one for each in contexts for one in each.questions]
-    answers = {one.answer for one in asked if not one.by_url}
+    asked = [question for each in contexts for question in each.questions]
+    answers = {question.answer for question in asked if not question.by_url}
     states = {kind.model for kind in known if kind.model is not None}
     outcomes: set[str] = {"Cancelled", "Declined"} if asked else set()
-    outcomes |= {"Accepted"} if any(one.by_url for one in asked) else set()
+    outcomes |= {"Accepted"} if any(question.by_url for question in asked) else set()
     held = [each.held for each in contexts if each.held is not None]
     has_named, overloads = any(each.named for each in held), any(len(each.named) + each.nested > 1 for each in held)
     typing = {"Any"} if known else set()
@@ -140,12 +143,12 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
         "typing": as_homes({"typing": {"TYPE_CHECKING"} | ({"overload"} if overloads else set()) | typing}),
         "runtime": as_homes({RUNTIME: {"Context", *(["Ask"] if asked else []), *(["CallHandles"] if known else [])}}),
         "types": [
-            found
+            block
             for section in (
                 {RUNTIME: outcomes | (of_handles if known else set())},
                 {".models": answers | states | {kind.id for kind in known}},
             )
-            if (found := as_homes(section))
+            if (block := as_homes(section))
         ],
         "kinds": known,
         "modelled": modelled_kinds(known),
@@ -160,10 +163,10 @@ def _title(manifest: ir.Manifest) -> str:
 def _package(
     manifest: ir.Manifest,
     title: str,
-    made: Made,
+    code: PackageCode,
 ) -> Mapping[str, Any]:
-    classes = [unit.classes for unit in (*made.units.values(), *made.primitives)]
-    classes += [module.names for module in made.shared.values()]
+    classes = [unit.classes for unit in (*code.units.values(), *code.primitives)]
+    classes += [module.names for module in code.shared.values()]
     own = as_homes(own_exports(manifest, [name for names in classes for name in names]))
     runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest))})
     return {
@@ -177,17 +180,17 @@ def _package(
 def _models(
     title: str,
     manifest: ir.Manifest,
-    made: Made,
+    code: PackageCode,
 ) -> Mapping[str, Any]:
     homes: dict[str, list[str]] = {
-        f".{tool.names.module}": list(made.units[tool.name].classes) for tool in manifest.tools
+        f".{tool.names.module}": list(code.units[tool.name].classes) for tool in manifest.tools
     }
     homes |= {
-        f".shared.{schema.names.module}": list(made.shared[schema.name].names)
+        f".shared.{schema.names.module}": list(code.shared[schema.name].names)
         for schema in manifest.shared
-        if schema.name in made.shared
+        if schema.name in code.shared
     }
-    homes |= {f".{unit.home}": list(unit.classes) for unit in made.primitives if unit.classes}
+    homes |= {f".{unit.home}": list(unit.classes) for unit in code.primitives if unit.classes}
     homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
     own = as_homes(homes)
     return {

@@ -17,7 +17,7 @@ from toolwright.pycode import Name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from toolwright.codegen.pages.handles import Held
+    from toolwright.codegen.pages.handles import ContextHandles
 
 
 def input_class(tool: ir.Tool) -> Name:
@@ -104,7 +104,7 @@ class OwnContext:
     names: naming.Names
     what: str
     questions: tuple[AskMethod, ...]
-    held: Held | None
+    held: ContextHandles | None
 
     @property
     def name(self) -> Name:
@@ -135,14 +135,14 @@ def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
     ]
     return tuple(
         OwnContext(
-            one.names,
+            primitive.names,
             what,
             tuple(
                 AskMethod(Name(question.name), question.schema is None, question.answer, question.message)
-                for question in one.questions
+                for question in primitive.questions
             ),
-            held(one, known) if isinstance(one, ir.Tool) and one.has_handles else None,
+            held(primitive, known) if isinstance(primitive, ir.Tool) and primitive.has_handles else None,
         )
-        for one, what in owning
-        if one.has_context
+        for primitive, what in owning
+        if primitive.has_context
     )

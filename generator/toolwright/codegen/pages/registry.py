@@ -33,9 +33,9 @@ def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     served = "server" in manifest.emit
     sections = {
         Name("tools"): [_tool(tool) for tool in manifest.tools],
-        Name("resources"): [_resource(one) for one in manifest.resources if served],
-        Name("templates"): [_template(one) for one in manifest.templates if served],
-        Name("prompts"): [_prompt(one) for one in manifest.prompts if served],
+        Name("resources"): [_resource(primitive) for primitive in manifest.resources if served],
+        Name("templates"): [_template(primitive) for primitive in manifest.templates if served],
+        Name("prompts"): [_prompt(primitive) for primitive in manifest.prompts if served],
     }
     filled = {name: rows for name, rows in sections.items() if rows}
     kinds: set[str] = {row.kind for rows in filled.values() for row in rows}
@@ -55,12 +55,12 @@ def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
 def _tool(tool: ir.Tool) -> Row:
     names = tool.names
     derived = Tool(tool.name, method=names.method)
-    said = {
+    fields = {
         "method": None if names.method == tool.name else names.method,
         "stem": None if names.stem == derived.stem else names.stem,
         "module": None if names.module == derived.module else names.module,
     }
-    return _row(Tool, tool.name, said)
+    return _row(Tool, tool.name, fields)
 
 
 def _resource(primitive: ir.Primitive) -> Row:
@@ -85,6 +85,6 @@ def _of_model(primitive: ir.Primitive) -> dict[str, str | None]:
     }
 
 
-def _row(kind: type, key: str, said: Mapping[str, str | None]) -> Row:
-    arguments = [code("{}={}", Name(name), literal(value)) for name, value in said.items() if value is not None]
+def _row(kind: type, key: str, fields: Mapping[str, str | None]) -> Row:
+    arguments = [code("{}={}", Name(name), literal(value)) for name, value in fields.items() if value is not None]
     return Row(Name(kind.__name__), (literal(key), *arguments))

@@ -26,15 +26,15 @@ def renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str
         old: What was listed, by name: definitions as they go on the wire.
         new: What is listed now.
     """
-    gone = {name: _described(one) for name, one in old.items() if name not in new}
-    fresh = {name: _described(one) for name, one in new.items() if name not in old}
-    found = {}
-    for name, told in gone.items():
-        twins = [other for other, its in fresh.items() if told is not None and its == told]
-        rivals = [other for other, its in gone.items() if its == told]
+    gone = {name: _described(entry) for name, entry in old.items() if name not in new}
+    fresh = {name: _described(entry) for name, entry in new.items() if name not in old}
+    renames = {}
+    for name, description in gone.items():
+        twins = [other for other, its in fresh.items() if description is not None and its == description]
+        rivals = [other for other, its in gone.items() if its == description]
         if len(twins) == len(rivals) == 1:
-            found[name] = twins[0]
-    return found
+            renames[name] = twins[0]
+    return renames
 
 
 def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
@@ -44,7 +44,7 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
         old: The `manifest.json` that the package was generated with.
         new: The one that it gets now.
     """
-    found: dict[str, str] = {}
+    renames: dict[str, str] = {}
     for section in vocabulary.SECTIONS:
         before, after = (
             {entry[section.key]: entry for entry in document.get(section.name) or ()} for document in (old, new)
@@ -53,13 +53,13 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
         for was, now in pairs.items():
             names = [surface.method_name(section, entry) for entry in (before[was], after[now])]
             if names[0] != names[1]:
-                found[names[0]] = names[1]
-    return found
+                renames[names[0]] = names[1]
+    return renames
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:
     """What a tool, resource or prompt says of itself but for its name; None where that is too little to know it by."""
-    kept = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
+    fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
-    return json.dumps(kept, sort_keys=True) if entry.get("description") or properties else None
+    return json.dumps(fields, sort_keys=True) if entry.get("description") or properties else None

@@ -54,9 +54,9 @@ def primitive_doc(primitive: ir.Primitive) -> str:
     """The manifest's own words, then what it is on the wire."""
     definition = primitive.definition
     facts = f"{sentence(primitive.kind)} ``{primitive.key}``."
-    said = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
+    text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
     facts = " ".join(filter(None, (facts, deprecation(primitive.deprecated))))
-    return f"{said.strip()}\n\n{facts}" if isinstance(said, str) and said.strip() else facts
+    return f"{text.strip()}\n\n{facts}" if isinstance(text, str) and text.strip() else facts
 
 
 def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
@@ -69,17 +69,17 @@ def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
     return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
 
 
-def parameter_doc(said: str, default: Code | None) -> str:
+def parameter_doc(text: str, default: Code | None) -> str:
     """What the client's method says of a parameter: its own words, and the default that the server applies."""
     if default is None:
-        return said
-    sentences = said if not said or said.endswith((".", "!", "?", ":")) else f"{said}."
+        return text
+    sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
     return f"{sentences} Default: {default}.".strip()
 
 
 def arguments_doc(doc: str, described: Iterable[tuple[str, str]]) -> str:
     """A docstring with a section for those arguments of which something is said."""
-    lines = [f"    {name}: {said.replace(_LINE, _INDENTED)}" for name, said in described if said]
+    lines = [f"    {name}: {text.replace(_LINE, _INDENTED)}" for name, text in described if text]
     return "\n".join([doc, "", "Args:", *lines]) if lines else doc
 
 

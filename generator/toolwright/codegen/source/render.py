@@ -183,7 +183,7 @@ def _margin(indent: int) -> Code:
 
 def environment(folder: str) -> jinja2.Environment:
     """The templates of one folder; what they are given is written as it is if it is source, and else refused."""
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(package_data.TEMPLATES / folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -192,9 +192,9 @@ def environment(folder: str) -> jinja2.Environment:
         autoescape=False,  # noqa: S701 - no HTML, but source, which is checked
         finalize=checked,
     )
-    made.globals |= {"code": code, "cut": CUT}
-    made.filters |= {"literal": literals.literal, "docstring": literals.docstring, "join": _joined}
-    return made
+    jinja.globals |= {"code": code, "cut": CUT}
+    jinja.filters |= {"literal": literals.literal, "docstring": literals.docstring, "join": _joined}
+    return jinja
 
 
 def _joined(parts: Iterable[Code], separator: LiteralString) -> Code:
@@ -203,6 +203,6 @@ def _joined(parts: Iterable[Code], separator: LiteralString) -> Code:
 
 @cache
 def _environment() -> jinja2.Environment:
-    made = environment("package")
-    made.filters |= {"laid_out": _laid_out, "entry": _entry}
-    return made
+    jinja = environment("package")
+    jinja.filters |= {"laid_out": _laid_out, "entry": _entry}
+    return jinja

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from toolwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Surface, Taken, Type
+from toolwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter, Surface, Type
 from toolwright.diagnostics import Place
 from toolwright.diagnostics.suggestions import quoted
 from toolwright.diff.changes import Change, Impact
@@ -229,7 +229,7 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
     return old, new
 
 
-_Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMethod, Taken)
+_Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter)
 
 
 def _by_name(those: Iterable[_Named]) -> Mapping[str, _Named]:

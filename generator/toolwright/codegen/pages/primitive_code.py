@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PrimitiveCode:
     """What one primitive adds: the text of its module with its classes, and its methods of the client, formatted.
 
     `response` is the method of a deprecated tool in the class of responses, which has the others by their names, and
@@ -31,15 +31,15 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PackageCode:
     """The units of a manifest, in its order: of tools by their names, and of resources, templates and prompts.
 
     `shared` has the models of each shared schema that has a class, and `circles` those modules, by their names below
     `models.shared`, that hold the classes of shared schemas that lead to each other.
     """
 
-    units: Mapping[str, Unit]
-    primitives: Sequence[Unit]
+    units: Mapping[str, PrimitiveCode]
+    primitives: Sequence[PrimitiveCode]
     shared: Mapping[str, ModelModule]
     circles: Mapping[Name, ModelModule]
 
