@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
     """An `inputSchema` as callers see it."""
-    made = {**schema, "properties": {name: each for name, each in schema["properties"].items() if name not in bound}}
+    rest = {**schema, "properties": {name: each for name, each in schema["properties"].items() if name not in bound}}
     if required := [name for name in schema.get("required") or () if name not in bound]:
-        made["required"] = required
+        rest["required"] = required
     else:
-        made.pop("required", None)
-    return made
+        rest.pop("required", None)
+    return rest
 
 
 def completed(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
     """What `bind` says, each with the schema of its argument, so that the server need not look elsewhere."""
-    return {name: {**said, "schema": schema["properties"][name]} for name, said in bound.items()}
+    return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

@@ -39,15 +39,15 @@ class Bundles:
 
     def without(self, tool: Declared) -> Mapping[str, Json]:
         """The schemas of a tool, by field, whose bundled schemas are kept here instead."""
-        found: dict[str, Json] = {}
+        schemas: dict[str, Json] = {}
         if self.resolved.inlines:
-            return found
+            return schemas
         for name, outline in self.resolved.schemas(tool):
             bundled = self.resolved.bundled(outline)
             if bundled.uses and outline.dialect.defs == _KEYWORD and self._is_large(bundled.uses):
-                found[name] = bundled.own
+                schemas[name] = bundled.own
                 self._tools.setdefault(tool.name, {})[name] = [key.name for key in bundled.uses]
-        return found
+        return schemas
 
     def document(self) -> dict[str, Any]:
         """All of it, as `manifest.json` has it; nothing where there is nothing."""

@@ -48,10 +48,10 @@ def declared(resolved: Resolved) -> dict[str, Json]:
 def kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
     """All kinds of handles, each with the place of the schema of its states."""
     for path, manifest in manifests(resolved.bundle):
-        for name, said in (manifest.get("handles") or {}).items():
+        for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
             state = shared_whole(resolved.extension_schemas[at / "state"]) or state_name(name)
-            yield ir.Handle(name, naming.handle_id(name), state, retention(name, said), at), at / "state"
+            yield ir.Handle(name, naming.handle_id(name), state, retention(name, settings), at), at / "state"
 
 
 def state_name(kind: str) -> str:
@@ -66,12 +66,12 @@ def shared_whole(state: Outline) -> str | None:
     return None
 
 
-def retention(kind: str, said: Mapping[str, Json]) -> str:
+def retention(kind: str, settings: Mapping[str, Json]) -> str:
     """How long a handle lives, in a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
     noun = kind.replace("_", " ")
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
-    lives = f"lives {duration(said['ttl'])}" if "ttl" in said else ""
-    ends = f"ends after {duration(said['idle'])} without use" if "idle" in said else ""
+    lives = f"lives {duration(settings['ttl'])}" if "ttl" in settings else ""
+    ends = f"ends after {duration(settings['idle'])} without use" if "idle" in settings else ""
     return f"{subject} {', and '.join(filter(None, (lives, ends))) or 'lives until somebody ends it'}."
 
 
@@ -92,12 +92,12 @@ def made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kind for kind in marked.get("outputSchema", {}).values() if kind not in taken))
 
 
-def described(description: Json, made: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
+def described(description: Json, created: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
     """The description of a tool with how long the handles live that it gives, after the manifest's own words.
 
     MCP asks servers to say so (2026-07-28, server/tools, on state handles).
     """
-    sentences = [retention(kind, all_kinds[kind]) for kind in made]
+    sentences = [retention(kind, all_kinds[kind]) for kind in created]
     if not sentences:
         return description
     own = [description.rstrip()] if isinstance(description, str) and description.strip() else []
@@ -109,17 +109,17 @@ def sent_inline(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
     dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
     marked = edited(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
-    found = {
+    kinds_by_pointer = {
         pointer: each[HANDLE]
         for pointer, each in dialects.subschemas(wire, dialect)
         if isinstance(each, dict) and HANDLE in each
     }
-    return without(wire, [(*pointer, HANDLE) for pointer in found]), found
+    return without(wire, [(*pointer, HANDLE) for pointer in kinds_by_pointer]), kinds_by_pointer
 
 
-def places(found: Mapping[Pointer, str]) -> dict[str, str]:
+def places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
     """Places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
-    return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in found.items()}
+    return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 
 def _escaped(step: str) -> str:

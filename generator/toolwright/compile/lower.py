@@ -51,14 +51,14 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    apis, kept = _of_files("apis", resolved), handles.declared(resolved)
+    apis, handle_kinds = _of_files("apis", resolved), handles.declared(resolved)
     kinds = [*handles.kinds(resolved)]
-    lowered = [_tool(tool, resolved, wire_names, apis, kept) for tool in resolved.tools]
+    lowered = [_tool(tool, resolved, wire_names, apis, handle_kinds) for tool in resolved.tools]
     bundles = Bundles(resolved)
     as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
     apart = {tool.name: bundles.without(tool) for tool in as_written}
     primitives = {
-        section: [_primitive(one, resolved) for one in resolved.primitives[section]]
+        section: [_primitive(primitive, resolved) for primitive in resolved.primitives[section]]
         for section in vocabulary.PRIMITIVES
     }
     listed: dict[vocabulary.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
@@ -87,11 +87,15 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if apis else {}),
-            **({"handles": _kept_states(kept, kinds, resolved)} if kept else {}),
+            **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
             **{
                 section.name: [
-                    _entry(one.definition, apart.get(one.name, {}) if isinstance(one, ir.Tool) else {}, extension)
-                    for one, extension in ones
+                    _entry(
+                        primitive.definition,
+                        apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
+                        extension,
+                    )
+                    for primitive, extension in ones
                 ]
                 for section, ones in listed.items()
                 if ones or section is vocabulary.TOOLS
@@ -112,8 +116,8 @@ def _entry(
     """An entry of `manifest.json`; `apart` are its schemas without what is kept once."""
     if not apart and not extension:
         return definition
-    made = {key: apart.get(key, value) for key, value in definition.items()}
-    return {**made, "toolwright": extension} if extension else made
+    entry = {key: apart.get(key, value) for key, value in definition.items()}
+    return {**entry, "toolwright": extension} if extension else entry
 
 
 def _of_files(key: str, resolved: Resolved) -> dict[str, ir.Json]:
@@ -128,7 +132,7 @@ def _tool(
     resolved: Resolved,
     names: frozenset[str],
     apis: Mapping[str, ir.Json],
-    kept: Mapping[str, ir.Json],
+    handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
     """A tool, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, dict(declared.extension)
@@ -136,11 +140,11 @@ def _tool(
     if deprecated and "use" in deprecated:
         deprecated = {**deprecated, "use": meant(deprecated["use"], declared, names)}
         extension["deprecated"] = deprecated
-    schemas = {field: _schema(found, resolved) for field, found in resolved.schemas(declared)}
+    schemas = {field: _schema(outline, resolved) for field, outline in resolved.schemas(declared)}
     sent = {field: schema.wire for field, schema in schemas.items()}
     marked = {field: schema.handles for field, schema in schemas.items()}
     if resolved.inlines:
-        sent = {field: resolved.inlined(found).wire for field, found in resolved.schemas(declared)}
+        sent = {field: resolved.inlined(outline).wire for field, outline in resolved.schemas(declared)}
         for field in [field for field, pointers in marked.items() if pointers]:
             sent[field], marked[field] = handles.sent_inline(schemas[field])
     http = _http(extension.get("http") or {}, apis)
@@ -155,13 +159,15 @@ def _tool(
         sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
-    description = handles.described(wire.get("description"), handles.made(marked), kept)
+    description = handles.described(wire.get("description"), handles.made(marked), handle_kinds)
     if description != wire.get("description"):
         changed["description"] = description
     # Where nothing says what the result holds, its text may hold the id of a handle that was made.
-    has_handles = bool(kept) and (any(marked.values()) or "outputSchema" not in schemas)
+    has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
     if has_handles:
-        extension["handles"] = {handles.SIDES[field]: handles.places(found) for field, found in marked.items() if found}
+        extension["handles"] = {
+            handles.SIDES[field]: handles.places(outline) for field, outline in marked.items() if outline
+        }
     policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
     tool = ir.Tool(
         name=declared.name,
@@ -185,16 +191,16 @@ def _tool(
 
 def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
     """The schemas that are derived for a call; a response without a schema may get one."""
-    made: dict[str, ir.Schema] = {}
+    derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
         wire = shape.shaped(field, None if before is None else before.wire, http)
         if before is not None and isinstance(wire, dict):
-            made[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
+            derived[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
         elif isinstance(wire, dict):
             like = schemas["inputSchema"]
-            made[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
-    return made
+            derived[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
+    return derived
 
 
 def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
@@ -233,12 +239,12 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
         place=declared.place,
         scopes=tuple((extension.get("policy") or {}).get("scopes") or ()),
     )
-    kept = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
+    served = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
     at = declared.place / "toolwright"
-    if "file" in kept:
-        kept |= _content(at, wire.get("mimeType"), resolved)
-    if "messages" in kept:
-        kept["messages"] = [
+    if "file" in served:
+        served |= _content(at, wire.get("mimeType"), resolved)
+    if "messages" in served:
+        served["messages"] = [
             {
                 key: (
                     {**part, **_content(at / "messages" / index / key, part.get("mimeType"), resolved)}
@@ -247,9 +253,9 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
                 )
                 for key, part in message.items()
             }
-            for index, message in enumerate(kept["messages"])
+            for index, message in enumerate(served["messages"])
         ]
-    return primitive, kept
+    return primitive, served
 
 
 def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
@@ -260,7 +266,9 @@ def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
             for argument in declared.wire.get("arguments") or ()
         )
     if declared.section is vocabulary.TEMPLATES:
-        return tuple(ir.Argument(one.name, None, one.required, one.many) for one in variables(declared.key))
+        return tuple(
+            ir.Argument(variable.name, None, variable.required, variable.many) for variable in variables(declared.key)
+        )
     return None
 
 
@@ -301,18 +309,18 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
     )
 
 
-def _schema(found: Outline, resolved: Resolved) -> ir.Schema:
-    made = resolved.bundled(found)
-    dialect, place = found.dialect.uri, found.place
+def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
+    bundled = resolved.bundled(outline)
+    dialect, place = outline.dialect.uri, outline.place
     rich = (resolved.entry.get("python") or {}).get("formats") == "rich"
-    return ir.Schema(made.wire, dialect, place, made.shared, made.own, rich, made.handles)
+    return ir.Schema(bundled.wire, dialect, place, bundled.shared, bundled.own, rich, bundled.handles)
 
 
 def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
     """The schemas under `schemas`."""
-    for key, found in resolved.shared.items():
-        if isinstance(found.schema, dict):
-            schema, circle = _schema(found, resolved), _circle(key, resolved)
+    for key, outline in resolved.shared.items():
+        if isinstance(outline.schema, dict):
+            schema, circle = _schema(outline, resolved), _circle(key, resolved)
             yield ir.SharedSchema(key.name, naming.shared(key.name), schema, circle=circle)
 
 
@@ -321,17 +329,17 @@ def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Ite
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
     for kind, at in kinds:
-        found = resolved.extension_schemas[at]
-        if handles.shared_whole(found) is None and isinstance(found.schema, dict):
-            yield ir.SharedSchema(kind.state, naming.shared(kind.state), _schema(found, resolved))
+        outline = resolved.extension_schemas[at]
+        if handles.shared_whole(outline) is None and isinstance(outline.schema, dict):
+            yield ir.SharedSchema(kind.state, naming.shared(kind.state), _schema(outline, resolved))
 
 
 def _kept_states(
-    kept: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved
+    handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved
 ) -> dict[str, ir.Json]:
     """The kinds of handles as the server has them: each with all that the schema of its states refers to."""
     return {
-        kind.name: {**kept[kind.name], "state": resolved.bundled(resolved.extension_schemas[at]).wire}
+        kind.name: {**handle_kinds[kind.name], "state": resolved.bundled(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
     }
 

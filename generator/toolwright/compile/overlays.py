@@ -52,13 +52,13 @@ def merge_patch(target: Json, patch: Json) -> Json:
     """A value with a JSON merge patch (RFC 7396, section 2)."""
     if not isinstance(patch, dict):
         return patch
-    made = dict(target) if isinstance(target, dict) else {}
+    merged = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:
-            made.pop(key, None)
+            merged.pop(key, None)
         else:
-            made[key] = merge_patch(made.get(key), value)
-    return made
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
 
 
 def _moved(value: Json, old: str, new: str, folder: str) -> Json:
@@ -85,14 +85,14 @@ def _reference(text: str, old: str, new: str, folder: str) -> str:
     return f"{'' if path == new else posixpath.relpath(path, posixpath.dirname(new) or '.')}{hash_}{fragment}"
 
 
-def leading(overlaid: Mapping[Place, Sequence[Patch]], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Diagnostics with the places of overlays, where these say what is complained of.
 
     Args:
         overlaid: The overlays of each tool, by its place.
         found: The diagnostics.
     """
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         at = diagnostic.at
         patches = overlaid.get(Place(at.file, at.pointer[:2])) if isinstance(at, Place) else None
         if patches and isinstance(at, Place) and at.pointer[2:3] and at.pointer[2] in FIELDS:

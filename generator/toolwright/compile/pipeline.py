@@ -77,32 +77,36 @@ def compile_manifest(
         forgiven: Codes of errors in what a manifest means that do not stop the compiler.
     """
     steps = steps or Steps()
-    bundle, found = source.load(entry, reader)
+    bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
-        return Result(None, tuple(found), {})
+        return Result(None, tuple(diagnostics), {})
     wrong = list(validate.validate(bundle))
-    if has_errors(found):
-        about = [one for one in wrong if isinstance(one.at, Place) and one.at.pointer[:1] == ("include",)]
-        return Result(None, (*found, *validate.in_order(bundle, about)), bundle.documents)
+    if has_errors(diagnostics):
+        about = [
+            diagnostic
+            for diagnostic in wrong
+            if isinstance(diagnostic.at, Place) and diagnostic.at.pointer[:1] == ("include",)
+        ]
+        return Result(None, (*diagnostics, *validate.in_order(bundle, about)), bundle.documents)
     if has_errors(wrong):
         wrong += validate.schemas(bundle)
-        return Result(None, (*found, *validate.in_order(bundle, wrong)), bundle.documents)
+        return Result(None, (*diagnostics, *validate.in_order(bundle, wrong)), bundle.documents)
     resolved = resolve(bundle)
     part = steps.to_check(resolved)
     right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
     wrong += validate.schemas(bundle, right)
     overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
     wrong += overlays.leading(overlaid, validate.patched(resolved, right))
-    found += validate.in_order(bundle, wrong)
-    if has_errors(found):
-        return Result(None, tuple(found), bundle.documents)
+    diagnostics += validate.in_order(bundle, wrong)
+    if has_errors(diagnostics):
+        return Result(None, tuple(diagnostics), bundle.documents)
     judged = overlays.leading(overlaid, rules.check(resolved, part))
-    found = rules.suppressed(resolved, [*found, *judged])
-    if has_errors(one for one in found if one.code not in forgiven):
-        return Result(None, tuple(found), bundle.documents)
+    diagnostics = rules.suppressed(resolved, [*diagnostics, *judged])
+    if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
+        return Result(None, tuple(diagnostics), bundle.documents)
     manifest = lower.lower(resolved, shown or entry)
     manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")
-    return Result(manifest, tuple(found), bundle.documents, not found, steps)
+    return Result(manifest, tuple(diagnostics), bundle.documents, not diagnostics, steps)
 
 
 def generate(manifest: ir.Manifest, steps: Steps | None = None) -> tuple[Artifact, ...]:

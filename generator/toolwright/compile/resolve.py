@@ -100,14 +100,14 @@ class Resolved:
     @property
     def declared(self) -> tuple[Declared, ...]:
         """All tools, resources, resource templates and prompts."""
-        return (*self.tools, *(one for primitives in self.primitives.values() for one in primitives))
+        return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
         """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
         for field in vocabulary.SCHEMAS:
-            found = self.outlines.get(tool.place / field)
-            if found is not None:
-                yield field, found
+            outline = self.outlines.get(tool.place / field)
+            if outline is not None:
+                yield field, outline
 
     def everything(self) -> tuple[Outline, ...]:
         """All outlines."""
@@ -169,8 +169,8 @@ def resolve(bundle: Bundle) -> Resolved:
         for name, schema in (manifest.get("schemas") or {}).items()
     }
     waiting = [*outlines.values(), *extension_schemas.values(), *shared.values()]
-    for found in waiting:  # grows while it is read: schemas of files that are only referred to
-        for key in found.shared():
+    for fragment in waiting:  # grows while it is read: schemas of files that are only referred to
+        for key in fragment.shared():
             if key not in shared:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
                 shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
@@ -187,8 +187,8 @@ def _extension_schemas(
     declared: tuple[Declared, ...],
     declared_primitives: Mapping[vocabulary.Section, tuple[Declared, ...]],
 ) -> Iterator[tuple[Place, Json]]:
-    for one in (*declared, *(one for primitives in declared_primitives.values() for one in primitives)):
-        for place, layer in one.layers:
+    for entry in (*declared, *(entry for primitives in declared_primitives.values() for entry in primitives)):
+        for place, layer in entry.layers:
             for name, question in (layer.get("ask") or {}).items():
                 if isinstance(question.get("schema"), dict | bool):
                     yield place / "ask" / name / "schema", question["schema"]
@@ -217,14 +217,16 @@ def tools(bundle: Bundle) -> tuple[Declared, ...]:
 
 def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
     """All resources, resource templates or prompts, in the order of their list."""
-    found = []
+    declared = []
     for fragment in bundle.fragments:
         for place, wire in entries(bundle, fragment.path, section):
             name, extension = fragment.prefix + wire["name"], wire.get("toolwright") or {}
             names = naming.primitive(section.noun, name, extension.get("pythonName"))
             layers = ((place / "toolwright", extension),)
-            found.append(Declared(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names))
-    return tuple(found)
+            declared.append(
+                Declared(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names)
+            )
+    return tuple(declared)
 
 
 def meant(use: str, tool: Declared, names: Container[str]) -> str:

@@ -55,12 +55,12 @@ def _taken(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
         return schema
     own = http["page"].get("argument")
     properties = {name: each for name, each in (schema.get("properties") or {}).items() if name != own}
-    made = {**schema, "properties": {**properties, CURSOR: dict(_CURSOR)}}
-    if "required" in made:
-        made["required"] = [name for name in made["required"] if name not in (own, CURSOR)]
-        if not made["required"]:
-            del made["required"]
-    return made
+    shaped = {**schema, "properties": {**properties, CURSOR: dict(_CURSOR)}}
+    if "required" in shaped:
+        shaped["required"] = [name for name in shaped["required"] if name not in (own, CURSOR)]
+        if not shaped["required"]:
+            del shaped["required"]
+    return shaped
 
 
 def _given(schema: Json, http: Mapping[str, Json]) -> Json:
@@ -84,7 +84,9 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
     """What is said of headers: each may be missing."""
     if not headers:
         return {}
-    kinds = {name: "string" if isinstance(said, str) else said.get("type", "string") for name, said in headers.items()}
+    kinds = {
+        name: "string" if isinstance(header, str) else header.get("type", "string") for name, header in headers.items()
+    }
     properties = {name: {"type": kind} for name, kind in kinds.items()}
     return {"headers": {"type": "object", "properties": properties, "additionalProperties": False}}
 
@@ -96,13 +98,13 @@ def _items(making: Selecting, page: Mapping[str, Json], tree: Tree) -> Json:
     for step in steps_of(page.get("items", "")):
         schemas = None if schemas is None else making.led(schemas, step)
         here = None if here is None or step is None else below(here, step)
-    kept = WHOLE if not here else here.get(None, WHOLE)
-    found: list[Json] = []
+    selection = WHOLE if not here else here.get(None, WHOLE)
+    items_schemas: list[Json] = []
     for schema in schemas or ():
         items = making.items(schema)
         if items is None:
             return {}
-        found += items
-    made = [making.kept(each, kept) for each in found]
-    different = [each for number, each in enumerate(made) if each not in made[:number]]
+        items_schemas += items
+    selected = [making.kept(each, selection) for each in items_schemas]
+    different = [each for number, each in enumerate(selected) if each not in selected[:number]]
     return {"anyOf": different} if len(different) > 1 else different[0] if different else {}

@@ -181,9 +181,9 @@ class _Loader:
                 path = self._inside(document.path, unquote(reference.partition("#")[0]))
                 if path is None or path in self.documents or _SCHEME.match(reference):
                     continue
-                found = self._read(path, Place(document.path, pointer), lenient=lenient)
-                if found is not None:
-                    pending.append(found)
+                referenced = self._read(path, Place(document.path, pointer), lenient=lenient)
+                if referenced is not None:
+                    pending.append(referenced)
 
     def attached(self) -> Iterator[tuple[Place, File]]:
         """Read the files that `file` keys name."""
@@ -267,11 +267,11 @@ class _Loader:
                 self._unreadable.add(path)
                 self.found.append(unreadable(path, error, at))
             return None
-        made, problems = document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
-        value, root = _unwrapped(made.value)
+        read, problems = document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
+        value, root = _unwrapped(read.value)
         self.found += problems
-        self.documents[path] = made = replace(made, value=value, root=root)
-        return made
+        self.documents[path] = read = replace(read, value=value, root=root)
+        return read
 
     def _report(self, code: str, message: str, at: Place | None, fix: str | None = None) -> None:
         self.found.append(Diagnostic(code, message, at, fix))
@@ -290,13 +290,17 @@ def document(
     """
     text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
     value, problems = (None, [problem]) if problem else parse(text)
-    if problems and (found := _CONFLICT.search(text)):
+    if problems and (conflict := _CONFLICT.search(text)):
         message = "a merge left a conflict here"
-        problems = [Problem("TW004", message, *found.span(), "keep what is right of both sides, without git's marks")]
-    made = Document(path, text, value)
+        problems = [
+            Problem("TW004", message, *conflict.span(), "keep what is right of both sides, without git's marks")
+        ]
+    parsed = Document(path, text, value)
     if wanted is not None:
-        problems = [replace(one, help=f"name {wanted}") if one.code == "TW003" else one for one in problems]
-    return made, [made.lines.diagnostic(path, one) for one in problems]
+        problems = [
+            replace(problem, help=f"name {wanted}") if problem.code == "TW003" else problem for problem in problems
+        ]
+    return parsed, [parsed.lines.diagnostic(path, problem) for problem in problems]
 
 
 def _is_json(path: str) -> bool:

@@ -53,13 +53,13 @@ def variables(template: str) -> tuple[Variable, ...]:
     expressions = list(_expressions(template))
     tail = _query(template, expressions)
     _check_matchable(expressions[:tail])
-    found: dict[str, Variable] = {}
+    by_name: dict[str, Variable] = {}
     for index, expression in enumerate(expressions):
         for name, many in expression.names:
-            if name in found:
+            if name in by_name:
                 raise TemplateError(f"the variable `{name}` stands in it twice", "give the second another name")
-            found[name] = Variable(name, many, index < tail)
-    return tuple(found.values())
+            by_name[name] = Variable(name, many, index < tail)
+    return tuple(by_name.values())
 
 
 def _query(template: str, expressions: list[_Expression]) -> int:
@@ -76,26 +76,26 @@ def _query(template: str, expressions: list[_Expression]) -> int:
 def _expressions(template: str) -> Iterator[_Expression]:
     if stray := re.search(r"[{}]", EXPRESSION.sub("", template)):
         raise TemplateError(f"it has a `{stray[0]}` without its partner", "write each variable in braces: `{city}`")
-    for found in EXPRESSION.finditer(template):
-        text = found[1]
+    for match in EXPRESSION.finditer(template):
+        text = match[1]
         operator = text[:1] if text[:1] and text[:1] in _OPERATORS + _RESERVED else ""
         if operator and operator in _RESERVED:
-            raise TemplateError(f"`{found[0]}` uses an operator that RFC 6570 keeps for the future", "write `{name}`")
+            raise TemplateError(f"`{match[0]}` uses an operator that RFC 6570 keeps for the future", "write `{name}`")
         names = []
         for part in text[len(operator) :].split(","):
             variable = _VARIABLE.fullmatch(part)
             if variable is None:
                 raise TemplateError(
-                    f"`{found[0]}` is not an expression of RFC 6570",
+                    f"`{match[0]}` is not an expression of RFC 6570",
                     "write names of letters, digits and `_`, such as `{city}`",
                 )
             many = variable["modifier"] == "*"
             if variable["modifier"] and not many:
-                raise TemplateError(f"`{found[0]}` has a prefix modifier, which servers cannot match", "take it away")
+                raise TemplateError(f"`{match[0]}` has a prefix modifier, which servers cannot match", "take it away")
             if many and operator not in ("/", ".", ";"):
-                raise TemplateError(f"`{found[0]}` is a list that servers cannot match", "write it as `{/path*}`")
+                raise TemplateError(f"`{match[0]}` is a list that servers cannot match", "write it as `{/path*}`")
             names.append((variable["name"], many))
-        yield _Expression(operator, tuple(names), found.start(), found.end())
+        yield _Expression(operator, tuple(names), match.start(), match.end())
 
 
 def _check_matchable(expressions: list[_Expression]) -> None:

@@ -58,7 +58,7 @@ def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterat
                     yield from metaschema.check(field, tool.place / field, tool.wire.get(field))
 
 
-def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def in_order(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """What `validate` and `schemas` found, each thing once, in the order of the files and of their lines."""
     files = list(bundle.documents)
 
@@ -67,4 +67,4 @@ def in_order(bundle: Bundle, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         span = bundle.documents[at.file].span(at)
         return (files.index(span.file), span.line, span.column, diagnostic.code, diagnostic.message)
 
-    return sorted(dict.fromkeys(found), key=order)
+    return sorted(dict.fromkeys(diagnostics), key=order)

@@ -81,8 +81,8 @@ def tree(text: str) -> tuple[Node, list[Problem]]:
     root = Node(0, 0)
     stack: list[Node] = []
     key: tuple[str, Node] | None = None
-    for found in _TOKEN.finditer(text):
-        word, start, end = found[0], found.start(), found.end()
+    for match in _TOKEN.finditer(text):
+        word, start, end = match[0], match.start(), match.end()
         if word in ",:":
             continue
         if word in "]}":
@@ -118,10 +118,10 @@ def tree(text: str) -> tuple[Node, list[Problem]]:
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise _OddError
-    return made
+    return mapping
 
 
 def _constant(_name: str) -> Json:

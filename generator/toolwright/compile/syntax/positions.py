@@ -55,7 +55,7 @@ class Lines:
     def __init__(self, text: str) -> None:
         """Find the lines of `text`, which end in a line feed, a carriage return, or both."""
         self._text = text
-        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """The line and the column of an offset."""

@@ -164,7 +164,7 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
         message = "surrogate escapes cannot be read in a text that also holds characters from U+E800 to U+EFFF"
         builder.report("TW004", message, at, at + 6, "write the character itself, or `\\U` and eight digits")
     else:
-        _feed(builder, _SURROGATE_ESCAPE.sub(lambda found: _shifted(found[0]), text) if masked else text)
+        _feed(builder, _SURROGATE_ESCAPE.sub(lambda match: _shifted(match[0]), text) if masked else text)
     return builder
 
 
@@ -227,8 +227,8 @@ class _Builder:
     @property
     def surrogate_at(self) -> int:
         """Where the first escaped surrogate is."""
-        found = _SURROGATE_ESCAPE.search(self._text)
-        return found.start() if found else 0
+        match = _SURROGATE_ESCAPE.search(self._text)
+        return match.start() if match else 0
 
     @cached_property
     def _lines(self) -> Lines:
@@ -421,8 +421,8 @@ def _shifted(escape: str) -> str:
 
 def _unmasked(value: str) -> str:
     """A value with its surrogates back, and pairs of them joined."""
-    literal = _STAND_IN.sub(lambda found: _shifted(found[0]), value)
-    raw = _STAND_IN_CHARACTER.sub(lambda found: chr(ord(found[0]) - 0x1000), literal)
+    literal = _STAND_IN.sub(lambda match: _shifted(match[0]), value)
+    raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
@@ -431,11 +431,11 @@ _COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 def _commented(text: str, before: int) -> Problem | None:
     """The last reference before a place that is a comment, since nobody quoted it."""
-    found = [*_COMMENTED.finditer(text, 0, before)]
-    if not found:
+    comments = [*_COMMENTED.finditer(text, 0, before)]
+    if not comments:
         return None
-    fix = f'quote the reference: `$ref: "{shorten(found[-1][2])}"`'
-    start, end = found[-1].span(2)
+    fix = f'quote the reference: `$ref: "{shorten(comments[-1][2])}"`'
+    start, end = comments[-1].span(2)
     return Problem("TW004", "a `#` after a blank begins a comment: the rest of this line is not read", start, end, fix)
 
 

@@ -55,7 +55,7 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
     if path.lower().endswith(".json"):
         head = {"x-imported": _NOTE} if command is None else {"x-imported": _NOTE, "x-command": command}
         text = json.dumps({**head, **value}, indent=2, ensure_ascii=False)
-        return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
+        return HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
     line = "" if command is None else f"# {''.join(char if char.isprintable() else '?' for char in command)}\n"
     return _FIRST_LINES[0] + line + manifest(value)
 
@@ -68,4 +68,4 @@ def is_imported(text: str) -> bool:
 def manifest(value: Any) -> str:
     """A manifest as YAML text. Where a text holds what no terminal should get, it is in quotes, and that an escape."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return HIDDEN.sub(lambda found: f"\\U{ord(found[0]):08X}", text)
+    return HIDDEN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)
