@@ -61,13 +61,13 @@ def run(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="toolwright",
         description="Compile declarative tool manifests into typed MCP servers and clients.",
         epilog="Each command tells more with --help, such as `toolwright generate --help`.",
     )
-    made.add_argument("--version", action="version", version=f"toolwright {__version__}")
-    verbs = made.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
+    parser.add_argument("--version", action="version", version=f"toolwright {__version__}")
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
     for verb in VERBS:
         verb.add(verbs)
-    return made
+    return parser

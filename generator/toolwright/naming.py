@@ -124,8 +124,8 @@ def method(name: str) -> Name:
 
 def pascal(snake: str) -> Name:
     """A method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
-    made = _pascal(snake)
-    return Name(made if made.isidentifier() else f"_{made}")  # of a `pythonName` such as `_1`, which is refused later
+    name = _pascal(snake)
+    return Name(name if name.isidentifier() else f"_{name}")  # of a `pythonName` such as `_1`, which is refused later
 
 
 def _pascal(snake: str) -> str:
@@ -134,8 +134,12 @@ def _pascal(snake: str) -> str:
 
 def tool(name: str, python_name: str | None = None) -> Names:
     """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
-    made = Name(python_name) if python_name else method(name)
-    return Names(method=made, stem=pascal(made), module=made + "_" if made in MODEL_PACKAGES else made)
+    method_name = Name(python_name) if python_name else method(name)
+    return Names(
+        method=method_name,
+        stem=pascal(method_name),
+        module=method_name + "_" if method_name in MODEL_PACKAGES else method_name,
+    )
 
 
 def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
@@ -144,8 +148,8 @@ def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """
     verb = "prompt" if kind == "prompt" else "read"
-    made = Name(python_name or f"{verb}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
-    return Names(method=made, stem=pascal(made), module=made)
+    method_name = Name(python_name or f"{verb}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
+    return Names(method=method_name, stem=pascal(method_name), module=method_name)
 
 
 def completion(names: Names) -> Name:
@@ -350,8 +354,8 @@ def digested_class(name: Name, what: object) -> Name:
 
 def digested_method(name: str, wire: str) -> str:
     """A method whose name others need, too, with a digest of the name on the wire."""
-    kept = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
-    return f"{kept}_{_digest(wire)}"
+    readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
+    return f"{readable}_{_digest(wire)}"
 
 
 LONGEST_METHOD = 60
@@ -396,18 +400,18 @@ def fields(names: Iterable[str]) -> Mapping[str, Name]:
     not enough, end in a digest of the wire name. The order of `names` changes nothing.
     """
     wires = list(names)
-    made = {wire: field(wire) for wire in wires}
+    names = {wire: field(wire) for wire in wires}
     for remake in (_spelled, _digested):
-        meetings = Counter(made.values())
-        crowded = [wire for wire in wires if meetings[made[wire]] > 1 and made[wire] != wire]
-        made |= {wire: remake(wire) for wire in crowded}
-    return made
+        meetings = Counter(names.values())
+        crowded = [wire for wire in wires if meetings[names[wire]] > 1 and names[wire] != wire]
+        names |= {wire: remake(wire) for wire in crowded}
+    return names
 
 
-def _fix(name: str, kept: str) -> Name:
+def _fix(name: str, fallback: str) -> Name:
     """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
     core = name.lstrip("_")
-    text = kept + "_" * (len(name) - len(core)) if kept else "field"
+    text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
     if not text.isidentifier():
         text = f"field_{text}"
     if keyword.iskeyword(text) or text in _FIELD_NAMES or text.startswith("model_"):

@@ -12,10 +12,10 @@ import posixpath
 
 def leaves(path: str, folder: str = "") -> bool:
     """Whether a path, as it is written, does not lie below `folder`."""
-    base, whole = posixpath.normpath(folder), posixpath.normpath(path)
+    base, target = posixpath.normpath(folder), posixpath.normpath(path)
     if base == ".":
-        return whole.startswith(("/", "../")) or whole == ".."
-    return not whole.startswith(f"{base.rstrip('/')}/")
+        return target.startswith(("/", "../")) or target == ".."
+    return not target.startswith(f"{base.rstrip('/')}/")
 
 
 def resolve(folder: str, base: str, relative: str) -> str | None:

@@ -21,7 +21,7 @@ def bounded(text: str, most: int) -> str:
     """The text, in which what is quoted with more than `most` characters, and the whole, are cut in the middle."""
     if len(text) <= most:
         return text
-    return _cut(_QUOTED.sub(lambda found: _cut(found[0], most), text), _WHOLE)
+    return _cut(_QUOTED.sub(lambda match: _cut(match[0], most), text), _WHOLE)
 
 
 def _cut(text: str, most: int) -> str:

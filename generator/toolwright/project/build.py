@@ -139,24 +139,24 @@ def _built(
     name = layout.relative(path, target.folder)
     shown = layout.told(path, target.folder)
     command = f"toolwright generate {shlex.quote(shown)}{target.option}"
-    kept = user_cache.name(target.folder, name, "units")
-    before = cache.load(user_cache.read(kept)) if trust else cache.Cache()
+    cache_name = user_cache.name(target.folder, name, "units")
+    before = cache.load(user_cache.read(cache_name)) if trust else cache.Cache()
     steps = reuse.Reuse(before, (digests.of_generator(), shown, command), workers)
     compiled = pipeline.compile_manifest(path, reader, shown, command, steps)
     result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
     if compiled.manifest is None:
         return result
-    made = lock.Entry(steps.digest(compiled.manifest))
+    entry = lock.Entry(steps.digest(compiled.manifest))
     there = tree.Tree(target.folder)
     package = tree.generated(there, known, name, compiled.manifest.package)
     at = package_at(path, compiled)
-    changes = tree.compare(there, known, name, made, compiled.artifacts, force=force, at=at, project=project)
+    changes = tree.compare(there, known, name, entry, compiled.artifacts, force=force, at=at, project=project)
     is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
     if writes and changes.changes and (refused := steps.prove(compiled)):
         return replace(result, diagnostics=(*result.diagnostics, *refused), failed=True)
 
     def keep() -> None:
-        user_cache.write(kept, cache.dump(steps.cache(compiled)))
+        user_cache.write(cache_name, cache.dump(steps.cache(compiled)))
         if not compiled.diagnostics and not changes.diagnostics:
             note = freshness.noted(reader, target.folder, target.option, changes.lock.manifests[name])
             freshness.remember(target.folder, name, note)

@@ -58,9 +58,9 @@ def find() -> tuple[Project | None, list[Diagnostic]]:
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
-        found, problems = _read(Path(os.path.relpath(folder, here)))
-        if found is not None or problems or (folder / ".git").exists():
-            return found, problems
+        config, problems = _read(Path(os.path.relpath(folder, here)))
+        if config is not None or problems or (folder / ".git").exists():
+            return config, problems
     return None, []
 
 
@@ -76,8 +76,8 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line (\d+), column (\d+)", str(error))
-        line, column = map(int, found.groups()) if found else (1, 1)
+        match = re.search(r"line (\d+), column (\d+)", str(error))
+        line, column = map(int, match.groups()) if match else (1, 1)
         at = Span(file, line, column, line, column + 1)
         return None, [Diagnostic("TW410", f"`{file}` is not TOML: {error}", at)]
     tool = value.get("tool")
@@ -156,8 +156,8 @@ class _Keys:
                 inside = row.split("#")[0].strip() == f"[{self.table}]"
                 if inside:
                     header = Span(self.file, number, 1, number, 1 + len(row.rstrip()))
-            elif inside and key is not None and (found := re.match(rf"\s*(\"?{re.escape(key)}\"?)\s*=", row)):
-                return Span(self.file, number, found.start(1) + 1, number, found.end(1) + 1)
+            elif inside and key is not None and (match := re.match(rf"\s*(\"?{re.escape(key)}\"?)\s*=", row)):
+                return Span(self.file, number, match.start(1) + 1, number, match.end(1) + 1)
         return header
 
 
@@ -215,13 +215,13 @@ def _dependencies(value: Mapping[str, Any]) -> dict[str, frozenset[str]] | None:
     listed = project.get("dependencies") if isinstance(project, dict) else None
     if not isinstance(listed, list):
         return None
-    found: dict[str, frozenset[str]] = {}
+    extras: dict[str, frozenset[str]] = {}
     for item in listed:
         with suppress(InvalidRequirement, TypeError):
             wanted = Requirement(item)
             name = canonicalize_name(wanted.name)
-            found[name] = found.get(name, frozenset()) | wanted.extras
-    return found
+            extras[name] = extras.get(name, frozenset()) | wanted.extras
+    return extras
 
 
 def _line(file: str, line: int) -> Span:

@@ -56,22 +56,22 @@ def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option:
 def remember(output: Path, manifest: str, note: Note) -> None:
     """Keep a note for the next run."""
     files = {path: [*seen] for path, seen in note.entry.files.items()}
-    made = {"hash": note.entry.hash, "files": files}
-    data = to_json({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **made})
+    seen_files = {"hash": note.entry.hash, "files": files}
+    data = to_json({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen_files})
     user_cache.write(_name(output, manifest), data)
 
 
 def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
     """What to note of a manifest for which `disk` has read."""
-    found: dict[str, str] = {}
+    inputs: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path, seen in disk.inputs.items():
         name, listing, pattern = path.partition(LISTING)
         folder, name = (name, "") if listing else posixpath.split(name)
         if folder not in folders:
             folders[folder] = relative(folder or ".", output)
-        found[posixpath.normpath(posixpath.join(folders[folder], name)) + listing + pattern] = seen
-    return Note(_generator_with(option), found, entry)
+        inputs[posixpath.normpath(posixpath.join(folders[folder], name)) + listing + pattern] = seen
+    return Note(_generator_with(option), inputs, entry)
 
 
 def _read(output: Path, manifest: str) -> Note | None:
@@ -96,10 +96,10 @@ def _generator_with(option: str) -> str:
     return digests.digest(f"{digests.of_generator()}{option}".encode())
 
 
-def _intact(output: Path, made: lock.Entry) -> bool:
+def _intact(output: Path, entry: lock.Entry) -> bool:
     """Whether each file is on disk as it was written."""
     within = inside.Inside(output)
-    for path, seen in made.files.items():
+    for path, seen in entry.files.items():
         try:
             data = within.read(path)
         except inside.BarredError:

@@ -53,12 +53,12 @@ class Revision:
     def glob(self, folder: str, pattern: str) -> list[str]:
         """Files below `folder` that match, sorted, with `/` between folders."""
         base = self._inside(folder)
-        found = []
+        paths = []
         for path in self._listed:
             below = path if base == "." else path.removeprefix(f"{base}/")
             if (base == "." or path.startswith(f"{base}/")) and _matches(below, pattern):
-                found.append(posixpath.normpath(posixpath.join(folder, below)))
-        return sorted(found)
+                paths.append(posixpath.normpath(posixpath.join(folder, below)))
+        return sorted(paths)
 
     def within(self, path: str, folder: str) -> bool:
         """Whether a path lies below `folder`; links are not followed, so that none leads out."""
@@ -79,10 +79,10 @@ class Revision:
 
     def _inside(self, path: str) -> str:
         """A path from the repository's root; it starts with `../` where it leads out."""
-        found = Path(os.path.relpath(Path(self._here, path), self._root))
-        if found.parts[:1] == ("..",):  # the path may lead through a link to the repository
-            found = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
-        return found.as_posix()
+        relative = Path(os.path.relpath(Path(self._here, path), self._root))
+        if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
+            relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
+        return relative.as_posix()
 
     @cached_property
     def _here(self) -> Path:
@@ -99,13 +99,13 @@ class Revision:
     def _listed(self) -> dict[str, tuple[str, str, int]]:
         """All files: mode, kind and size by path from the repository's root."""
         rows = _git("ls-tree", "-r", "-l", "-z", "--full-tree", self.name).split(b"\0")
-        found = {}
+        listed = {}
         for row in rows:
             if row:
-                said, _, path = row.partition(b"\t")
-                mode, kind, _, size = said.decode().split()
-                found[path.decode("utf-8", "surrogateescape")] = mode, kind, int(size) if size.isdecimal() else 0
-        return found
+                attributes, _, path = row.partition(b"\t")
+                mode, kind, _, size = attributes.decode().split()
+                listed[path.decode("utf-8", "surrogateescape")] = mode, kind, int(size) if size.isdecimal() else 0
+        return listed
 
 
 def at(name: str) -> Revision:
@@ -117,10 +117,10 @@ def at(name: str) -> Revision:
     if not name or name.startswith("-"):
         raise RevisionError(f"`{name}` is no revision")
     try:
-        found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        commit = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except OSError as error:
         raise RevisionError(f"git knows no revision `{name}` here: {error}") from error
-    return Revision(found.decode().strip().splitlines()[-1])
+    return Revision(commit.decode().strip().splitlines()[-1])
 
 
 def _git(*arguments: str) -> bytes:

@@ -70,14 +70,14 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
-        made = _fill(name, slug, origin() if origin is not None else None)
+        staged = _fill(name, slug, origin() if origin is not None else None)
         try:
             place = target.resolve()  # a link to an empty folder stays
             place.mkdir(parents=True, exist_ok=True)
-            for part in sorted(made.iterdir()):  # into the folder, which may be where the user's shell is
+            for part in sorted(staged.iterdir()):  # into the folder, which may be where the user's shell is
                 shutil.move(part, place / part.name)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
         raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
     return _next_steps(target, slug, "specs/imported" if origin is not None else "specs")
@@ -122,14 +122,14 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     }
     templates = render.environment("new")
     templates.filters |= {"json": _json, "quoted": _quoted}
-    made = Path(tempfile.mkdtemp(prefix="toolwright-"))
+    staged = Path(tempfile.mkdtemp(prefix="toolwright-"))
     if origin is not None:
         del files[f"specs/{slug}.yaml"]
-        values |= _start_from(origin, made, values)
+        values |= _start_from(origin, staged, values)
         files |= {f"{module}/handlers.py": "handlers_from.py", "tests/test_tools.py": "test_from.py"}
 
     def write(path: str, template: str) -> None:
-        file = made / path
+        file = staged / path
         file.parent.mkdir(parents=True, exist_ok=True)
         text = trusted(templates.get_template(f"{template}.jinja").render(values))
         file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8")
@@ -137,11 +137,11 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     for path, template in files.items():
         write(path, template)
     schema = package_data.MANIFEST_SCHEMA.read_bytes()
-    (made / "specs" / "toolwright.schema.json").write_bytes(schema)
-    values["requirements"] = _compile(made, f"specs/{slug}.yaml")
+    (staged / "specs" / "toolwright.schema.json").write_bytes(schema)
+    values["requirements"] = _compile(staged, f"specs/{slug}.yaml")
     write("pyproject.toml", "pyproject.toml")
-    made.chmod(0o755)
-    return made
+    staged.chmod(0o755)
+    return staged
 
 
 def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,21 +195,21 @@ def _quoted(text: str) -> Code:
 
 def _variables(apis: Mapping[str, Any]) -> list[tuple[Code, Code]]:
     """The variables of the environment that the server reads, and what each is, as Markdown."""
-    found: dict[str, Code] = {}
+    variables: dict[str, Code] = {}
     for name, api in apis.items():
         if "baseUrlEnv" in api:
             base = api.get("baseUrl")
             there = code(", by default {}", _quoted(base)) if base else code("; it must be set")
-            found[api["baseUrlEnv"]] = code("where {} is{}", _quoted(name), there)
-        for part, said in (api.get("variables") or {}).items():
-            found[said["env"]] = code(
-                "{} in the URL of {}, by default {}", *map(_quoted, (part, name, said["default"]))
+            variables[api["baseUrlEnv"]] = code("where {} is{}", _quoted(name), there)
+        for part, variable in (api.get("variables") or {}).items():
+            variables[variable["env"]] = code(
+                "{} in the URL of {}, by default {}", *map(_quoted, (part, name, variable["default"]))
             )
         for auth in (api.get("auth") or {}).values():
             for key, what in (("env", _TOKEN if auth["type"] in ("bearer", "oauth2") else _KEY), *_LOGIN):
                 if key in auth:
-                    found[auth[key]] = code("the {} for {}", what, _quoted(name))
-    return [(_quoted(name), what) for name, what in found.items()]
+                    variables[auth[key]] = code("the {} for {}", what, _quoted(name))
+    return [(_quoted(name), what) for name, what in variables.items()]
 
 
 _TOKEN, _KEY = code("token"), code("key")

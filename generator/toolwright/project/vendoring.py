@@ -38,13 +38,13 @@ def requirements(needed: Iterable[str]) -> tuple[str, ...]:
     Args:
         needed: What they need otherwise: the runtime, perhaps with extras.
     """
-    found: set[str] = set()
+    distributions: set[str] = set()
     for extras in (Requirement(wanted).extras for wanted in needed):
         for each in map(Requirement, metadata.requires(RUNTIME) or ()):
             if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras):
                 each.marker = None
-                found.add(str(each))
-    return tuple(sorted(found))
+                distributions.add(str(each))
+    return tuple(sorted(distributions))
 
 
 def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
@@ -56,5 +56,5 @@ def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
         force: Overwrite files of it that were edited by hand.
     """
     files = artifacts()
-    whole = digests.digest(b"".join(digests.digest(file.data).encode() for file in files))
-    return tree.compare(there, known, ENTRY, lock.Entry(whole), files, force=force)
+    digest = digests.digest(b"".join(digests.digest(file.data).encode() for file in files))
+    return tree.compare(there, known, ENTRY, lock.Entry(digest), files, force=force)

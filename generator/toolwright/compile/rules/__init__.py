@@ -120,10 +120,10 @@ def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
         part: The same without tools that are known to be right by themselves.
     """
     single = part or resolved
-    found = dict.fromkeys(
+    diagnostics = dict.fromkeys(
         diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
     )
-    return lint.suppressed(resolved, found)
+    return lint.suppressed(resolved, diagnostics)
 
 
 def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:

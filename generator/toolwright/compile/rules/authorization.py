@@ -50,10 +50,10 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
         return
     places = [tool.place_of("policy", "scopes") for tool in resolved.tools if _scopes(tool.extension)]
     places += [
-        one.place_of("policy", "scopes")
+        primitive.place_of("policy", "scopes")
         for section in vocabulary.PRIMITIVES
-        for one in resolved.primitives[section]
-        if _scopes(one.extension)
+        for primitive in resolved.primitives[section]
+        if _scopes(primitive.extension)
     ]
     if _scopes(entry):
         places.insert(0, Place(resolved.bundle.entry, ("policy", "scopes")))
@@ -65,8 +65,8 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
             "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, `--scope` gives the local user scopes",
         )
     for tool in resolved.tools:
-        for name, said in (tool.extension.get("bind") or {}).items():
-            if "local" not in said:
+        for name, binding in (tool.extension.get("bind") or {}).items():
+            if "local" not in binding:
                 yield Diagnostic(
                     "TW336",
                     f"`{name}` comes from a claim, but there is no `auth` that says who gives claims",
@@ -100,8 +100,8 @@ def _names(part: Json, name: str) -> bool:
     return any(_names(each, name) for each in part) if isinstance(part, list) else part == name
 
 
-def _scopes(said: Json) -> bool:
-    return bool((said.get("policy") or {}).get("scopes"))
+def _scopes(extension: Json) -> bool:
+    return bool((extension.get("policy") or {}).get("scopes"))
 
 
 def _unfit(resource: str) -> str | None:

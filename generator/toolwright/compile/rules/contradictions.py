@@ -34,40 +34,40 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 def required(resolved: Resolved) -> Iterator[Diagnostic]:
     """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
     serves = "server" in (resolved.entry.get("emit") or ("server",))
-    for found in resolved.everything():
-        for pointer, schema in found.having("required"):
+    for outline in resolved.everything():
+        for pointer, schema in outline.having("required"):
             if isinstance(schema["required"], list):
                 properties = schema.get("properties") or {}
                 for index, name in enumerate(schema["required"]):
                     if name not in properties:
-                        yield from _absent(found, pointer, schema, index, serves=serves)
+                        yield from _absent(outline, pointer, schema, index, serves=serves)
 
 
 def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
     """No lower bound is above its upper bound."""
-    for found in resolved.everything():
-        for pointer, schema in found.schemas.items():
-            if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(found, schema):
+    for outline in resolved.everything():
+        for pointer, schema in outline.schemas.items():
+            if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):
                 for lower, upper in _BOUNDS:
                     if lower in schema and upper in schema and _exclude(lower, upper, schema):
                         yield Diagnostic(
                             "TW323",
                             f"`{lower}: {shown(schema[lower])}` and `{upper}: {shown(schema[upper])}` exclude each "
                             "other: nothing is valid",
-                            _below(found, pointer) / lower,
+                            _below(outline, pointer) / lower,
                             "change one of the two",
                         )
 
 
 def _absent(
-    found: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
+    outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
 ) -> Iterator[Diagnostic]:
     """What is wrong with the name at `index` of `required`, which `properties` lacks."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
-    if _is_hidden(found, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
+    if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
         return
-    free = [one for one in properties if one not in schema["required"]]
+    free = [key for key in properties if key not in schema["required"]]
     near = misspelt(name, free)
     code = "TW322"
     if schema.get("additionalProperties") is False:
@@ -75,11 +75,11 @@ def _absent(
         code = "TW229" if serves and _CHOOSING.isdisjoint(pointer) else code
         message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
         fix = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
-    elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(found, pointer, name):
+    elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(outline, pointer, name):
         message, fix = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
     else:
         return
-    yield Diagnostic(code, message, _below(found, pointer) / "required" / index, fix)
+    yield Diagnostic(code, message, _below(outline, pointer) / "required" / index, fix)
 
 
 def _matches(name: str, schema: dict[str, Json]) -> bool:
@@ -90,9 +90,9 @@ def _matches(name: str, schema: dict[str, Json]) -> bool:
         return True
 
 
-def _is_above(found: Outline, pointer: Pointer, name: str) -> bool:
+def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
     """Whether a schema that applies to the same value has the property."""
-    return any(name in (found.schemas[above].get("properties") or ()) for above in found.folded(pointer))
+    return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.folded(pointer))
 
 
 def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:
@@ -103,9 +103,9 @@ def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:
     return bool(least >= most if is_open else least > most)
 
 
-def _is_hidden(found: Outline, schema: dict[str, Json]) -> bool:
-    return "$ref" in schema and found.dialect.reference_hides_siblings
+def _is_hidden(outline: Outline, schema: dict[str, Json]) -> bool:
+    return "$ref" in schema and outline.dialect.reference_hides_siblings
 
 
-def _below(found: Outline, pointer: Pointer) -> Place:
-    return Place(found.place.file, (*found.place.pointer, *pointer))
+def _below(outline: Outline, pointer: Pointer) -> Place:
+    return Place(outline.place.file, (*outline.place.pointer, *pointer))

@@ -31,8 +31,8 @@ _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties
 
 def flat(resolved: Resolved) -> Iterator[Diagnostic]:
     """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
-    for place, found in resolved.extension_schemas.items():
-        schema = found.schema
+    for place, outline in resolved.extension_schemas.items():
+        schema = outline.schema
         if "ask" not in place.pointer:
             continue
         if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -55,14 +55,14 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def named(resolved: Resolved) -> Iterator[Diagnostic]:
     """Questions are methods: their names are free in Python, and no two answers are one class."""
-    for one in resolved.declared:
+    for declared in resolved.declared:
         classes: dict[str, str] = {}
-        for name in one.extension.get("ask") or {}:
-            place = one.place_of("ask", name).key()
+        for name in declared.extension.get("ask") or {}:
+            place = declared.place_of("ask", name).key()
             if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
                 fix = f"`{naming.question(name)}` would do"
                 yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, fix)
-            other = classes.setdefault(naming.answer(one.names, name), name)
+            other = classes.setdefault(naming.answer(declared.names, name), name)
             if other != name:
                 yield Diagnostic(
                     "TW211", f"the questions `{other}` and `{name}` meet in Python", place, "rename one of them"

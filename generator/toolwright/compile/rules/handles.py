@@ -25,41 +25,41 @@ if TYPE_CHECKING:
 def known(resolved: Resolved) -> Iterator[Diagnostic]:
     """`x-handle` names a kind of state that `handles` declares."""
     declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
-    for found in resolved.everything():
-        for pointer, schema in found.having(HANDLE):
+    for outline in resolved.everything():
+        for pointer, schema in outline.having(HANDLE):
             if not isinstance(schema[HANDLE], str):
                 message = f"`x-handle` must be the name of a handle, not {found_value(schema[HANDLE])}"
                 fix = "name one that `handles` declares, or call a keyword of your own something else"
-                yield Diagnostic("TW252", message, _at(found, pointer), fix)
+                yield Diagnostic("TW252", message, _at(outline, pointer), fix)
             elif schema[HANDLE] not in declared:
                 yield Diagnostic(
                     "TW252",
                     f"there is no handle `{schema[HANDLE]}`",
-                    _at(found, pointer),
+                    _at(outline, pointer),
                     (did_you_mean(schema[HANDLE], declared, "handles") if declared else "declare it under `handles`"),
                 )
 
 
 def placed(resolved: Resolved) -> Iterator[Diagnostic]:
     """`x-handle` stands on texts, where somebody can look up what they stand for."""
-    for found in resolved.everything():
-        marked = [(pointer, schema) for pointer, schema in found.having(HANDLE) if isinstance(schema[HANDLE], str)]
+    for outline in resolved.everything():
+        marked = [(pointer, schema) for pointer, schema in outline.having(HANDLE) if isinstance(schema[HANDLE], str)]
         if not marked:
             continue
-        made = resolved.bundled(found)
-        document = Document("", ir.Schema(made.wire, found.dialect.uri, found.place, made.shared))
+        bundled = resolved.bundled(outline)
+        document = Document("", ir.Schema(bundled.wire, outline.dialect.uri, outline.place, bundled.shared))
         for pointer, schema in marked:
             if not _is_text(document, pointer):
                 fix = "write it beside `type: string`; of a list, it stands in `items`"
-                yield Diagnostic("TW271", "only a text can be the id of a handle", _at(found, pointer), fix)
+                yield Diagnostic("TW271", "only a text can be the id of a handle", _at(outline, pointer), fix)
             elif "default" in schema:
                 fix = "leave the default out: ids are made when the server runs"
-                yield Diagnostic("TW271", "no default can be the id of a handle", _at(found, pointer), fix)
+                yield Diagnostic("TW271", "no default can be the id of a handle", _at(outline, pointer), fix)
     for tool in resolved.tools:
         yield from _placed_in(tool, resolved)
-    for place, found in resolved.extension_schemas.items():
+    for place, outline in resolved.extension_schemas.items():
         if "ask" in place.pointer:
-            for each, pointer in _marked(found, resolved):
+            for each, pointer in _marked(outline, resolved):
                 fix = "ask for something that a person knows"
                 yield Diagnostic("TW271", "nobody who is asked knows the id of a handle", _at(each, pointer), fix)
 
@@ -67,12 +67,12 @@ def placed(resolved: Resolved) -> Iterator[Diagnostic]:
 def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
     """The marks in the schemas of one tool."""
     bound = tool.extension.get("bind") or {}
-    for field, found in resolved.schemas(tool):
-        for each, pointer in _marked(found, resolved):
+    for field, outline in resolved.schemas(tool):
+        for each, pointer in _marked(outline, resolved):
             if "http" in tool.extension:
                 message = f"`{tool.name}` is an HTTP call, which neither makes handles nor gets what they stand for"
                 yield Diagnostic("TW271", message, _at(each, pointer), "leave it out, or write a handler for the tool")
-            elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is found:
+            elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is outline:
                 message = f"`{pointer[1]}` is set from a claim, and no issuer of tokens knows the id of a handle"
                 yield Diagnostic("TW271", message, _at(each, pointer), "leave it out")
 
@@ -84,13 +84,13 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
     2026-07-28, server/tools, on state handles).
     """
     auth = resolved.entry.get("auth")
-    for at, name, said in _declared(resolved):
-        if "ttl" not in said:
+    for at, name, settings in _declared(resolved):
+        if "ttl" not in settings:
             if not auth:
                 fix = "write how long one lives, such as `ttl: 7d`"
                 yield Diagnostic("TW270", f"`{name}` has no `ttl`, and no `auth` says whose it is", at.key(), fix)
-        elif "idle" in said and parse_duration(said["idle"]) > parse_duration(said["ttl"]):
-            message = f"`{name}` ends after {said['ttl']} anyway, so that `idle: {said['idle']}` never counts"
+        elif "idle" in settings and parse_duration(settings["idle"]) > parse_duration(settings["ttl"]):
+            message = f"`{name}` ends after {settings['ttl']} anyway, so that `idle: {settings['idle']}` never counts"
             yield Diagnostic("TW337", message, at / "idle", "write a shorter `idle`, or leave it out")
 
 
@@ -98,22 +98,22 @@ def used(resolved: Resolved) -> Iterator[Diagnostic]:
     """Each kind of handle is given by a tool and taken by one, and so has its ids in two schemas at least."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
-    found: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
+    used_by_field: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
     for tool in resolved.tools:
         for field, outline in resolved.schemas(tool):
-            found[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
+            used_by_field[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
     for at, name, _ in _declared(resolved):
         fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
-        if name not in found["outputSchema"]:
+        if name not in used_by_field["outputSchema"]:
             yield Diagnostic("TW338", f"no tool gives ids of `{name}` in its result", at.key(), fix)
-        elif name not in found["inputSchema"]:
+        elif name not in used_by_field["inputSchema"]:
             yield Diagnostic("TW338", f"no tool takes ids of `{name}`", at.key(), fix)
 
 
 def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
     for path, manifest in manifests(resolved.bundle):
-        for name, said in (manifest.get("handles") or {}).items():
-            yield Place(path, ("handles", name)), name, said
+        for name, settings in (manifest.get("handles") or {}).items():
+            yield Place(path, ("handles", name)), name, settings
 
 
 def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
@@ -122,9 +122,9 @@ def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointe
         yield from ((each, pointer) for pointer, schema in each.having(HANDLE) if isinstance(schema[HANDLE], str))
 
 
-def _schema(found: Outline, pointer: Pointer) -> Mapping[str, Json]:
-    made: Mapping[str, Json] = found.schemas[pointer]
-    return made
+def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
+    schema: Mapping[str, Json] = outline.schemas[pointer]
+    return schema
 
 
 def _is_text(document: Document, pointer: Pointer) -> bool:
@@ -133,5 +133,5 @@ def _is_text(document: Document, pointer: Pointer) -> bool:
     return "string" in kinds and kinds <= {"string", "null"}
 
 
-def _at(found: Outline, pointer: Pointer) -> Place:
-    return Place(found.place.file, (*found.place.pointer, *pointer, HANDLE))
+def _at(outline: Outline, pointer: Pointer) -> Place:
+    return Place(outline.place.file, (*outline.place.pointer, *pointer, HANDLE))

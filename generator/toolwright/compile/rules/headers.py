@@ -67,8 +67,8 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two properties of one `inputSchema` have one header; case does not matter in headers' names."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
-        for field, found in resolved.schemas(tool):
-            for place, pointer, schema in _in(found):
+        for field, outline in resolved.schemas(tool):
+            for place, pointer, schema in _in(outline):
                 value = schema[HEADER]
                 if field == "inputSchema" and pointer and isinstance(value, str):
                     name = str(pointer[-1])
@@ -99,8 +99,8 @@ def types(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
     """It stands in an `inputSchema`, on a property that `properties` alone lead to."""
-    for field, found in _outlines(resolved):
-        for place, pointer, _ in _in(found):
+    for field, outline in _outlines(resolved):
+        for place, pointer, _ in _in(outline):
             if field == "outputSchema":
                 message = f"`{HEADER}` in an `outputSchema` means nothing: results have no such headers"
             elif field == "schemas":
@@ -147,21 +147,21 @@ def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
 
 def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
     """Every schema of an input that has the keyword."""
-    for field, found in _outlines(resolved):
+    for field, outline in _outlines(resolved):
         if field == "inputSchema":
-            yield from _in(found)
+            yield from _in(outline)
 
 
 def _outlines(resolved: Resolved) -> Iterator[tuple[str, Outline]]:
     for tool in resolved.tools:
         yield from resolved.schemas(tool)
-    for found in resolved.shared.values():
-        yield "schemas", found
+    for outline in resolved.shared.values():
+        yield "schemas", outline
 
 
-def _in(found: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    for pointer, schema in found.having(HEADER):
-        yield Place(found.place.file, (*found.place.pointer, *pointer)), pointer, schema
+def _in(outline: Outline) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
+    for pointer, schema in outline.having(HEADER):
+        yield Place(outline.place.file, (*outline.place.pointer, *pointer)), pointer, schema
 
 
 def _chained(pointer: Pointer) -> bool:

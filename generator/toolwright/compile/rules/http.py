@@ -257,7 +257,7 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         return
     url: str = api["baseUrl"]
     yield from _varied(place, url, api.get("variables") or {})
-    url = HOLE.sub(lambda found: str((api.get("variables") or {}).get(found[1], {}).get("default", found[0])), url)
+    url = HOLE.sub(lambda match: str((api.get("variables") or {}).get(match[1], {}).get("default", match[0])), url)
     parts = split(url)
     if (
         not _HOST.match(url)
@@ -283,7 +283,7 @@ def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[D
             yield Diagnostic("TW262", f"`{{{name}}}` does not stand in `baseUrl`", at.key(), fix)
         listed = variable.get("enum")
         for where, value in [(at / "default", variable["default"])] + [
-            (at / "enum" / index, one) for index, one in enumerate(listed or ())
+            (at / "enum" / index, value) for index, value in enumerate(listed or ())
         ]:
             if not is_part(value):
                 fix = "use letters, digits, `.`, `_`, `~` and `-`; a URL that differs by more is for `baseUrlEnv`"
@@ -331,7 +331,7 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
 def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
     """The properties that an input may have by name: the root's, and those of what applies to the root."""
     root = dict(resolved.schemas(tool)).get("inputSchema")
-    found: set[str] = set()
+    names_known: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
     for outline, start in waiting:  # grows while it is read
         here = [
@@ -341,7 +341,7 @@ def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
         ]
         for pointer in here:
             schema = outline.schemas[pointer]
-            found |= (schema.get("properties") or {}).keys() if isinstance(schema, dict) else set()
+            names_known |= (schema.get("properties") or {}).keys() if isinstance(schema, dict) else set()
         for reference in outline.references:
             if reference.pointer in here:
                 match reference.target:
@@ -353,7 +353,7 @@ def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
                         continue
                 if not any(other is step[0] and at == step[1] for other, at in waiting):
                     waiting.append(step)
-    return found
+    return names_known
 
 
 def _is_in_place(pointer: Pointer) -> bool:

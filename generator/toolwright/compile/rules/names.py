@@ -33,53 +33,53 @@ _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
     first: dict[tuple[str, str], Place] = {}
-    for one in resolved.declared:
-        kind, place = one.section.noun, one.place / one.section.key
-        other = first.get((kind, one.key))
+    for declared in resolved.declared:
+        kind, place = declared.section.noun, declared.place / declared.section.key
+        other = first.get((kind, declared.key))
         if other is None:
-            first[kind, one.key] = place
+            first[kind, declared.key] = place
         else:
-            prefixed = ", or include its file with a `prefix`" if one.section.key == "name" else ""
-            message = f"the {kind} `{one.key}` is there already, at {_at(resolved, other)}"
+            prefixed = ", or include its file with a `prefix`" if declared.section.key == "name" else ""
+            message = f"the {kind} `{declared.key}` is there already, at {_at(resolved, other)}"
             yield Diagnostic("TW210", message, place, f"rename one of them{prefixed}")
 
 
 def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
     """No two tools, prompts or resources have one method, one stem of classes, or one module."""
     first: dict[tuple[str, str], tuple[str, Declared]] = {}
-    for one in resolved.declared:
-        kind, names = one.section.noun, one.names
+    for declared in resolved.declared:
+        kind, names = declared.section.noun, declared.names
         kinds: list[tuple[str, str, str]] = [
             ("method", names.method, names.method),
             ("class", naming.input_class(names), naming.input_class(names)),
             ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
         ]
-        kinds += [("class", name, name) for name in _classes(one)]
-        if one.extension.get("complete"):
+        kinds += [("class", name, name) for name in _classes(declared)]
+        if declared.extension.get("complete"):
             kinds.append(("method", naming.completion(names), naming.completion(names)))
         for part, shown, key in kinds:
-            other_kind, other = first.setdefault((part, key), (kind, one))
-            if other is not one and (kind, one.name) != (other_kind, other.name):
+            other_kind, other = first.setdefault((part, key), (kind, declared))
+            if other is not declared and (kind, declared.name) != (other_kind, other.name):
                 both = f"{kind}s" if kind == other_kind else other_kind
                 yield Diagnostic(
                     "TW211",
                     f"the {both} `{other.name}` ({_at(resolved, other.place / 'name')}) and "
-                    f"{'' if kind == other_kind else f'the {kind} '}`{one.name}` meet in "
+                    f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` meet in "
                     f"Python: both need the {part} `{shown}`",
-                    _python_place(one),
+                    _python_place(declared),
                     "give one of them a `pythonName` under `toolwright`",
                 )
                 break
 
 
-def _classes(one: Declared) -> Iterator[str]:
+def _classes(declared: Declared) -> Iterator[str]:
     """The classes of a declaration beside those of a tool's arguments and result."""
-    if one.extension.get("ask"):
-        yield naming.ask_class(one.names)
-        yield naming.context_class(one.names)
-        yield from (naming.answer(one.names, question) for question in one.extension["ask"])
-    if one.section in (vocabulary.PROMPTS, vocabulary.TEMPLATES):
-        yield naming.arguments(one.names, one.section.noun)
+    if declared.extension.get("ask"):
+        yield naming.ask_class(declared.names)
+        yield naming.context_class(declared.names)
+        yield from (naming.answer(declared.names, question) for question in declared.extension["ask"])
+    if declared.section in (vocabulary.PROMPTS, vocabulary.TEMPLATES):
+        yield naming.arguments(declared.names, declared.section.noun)
 
 
 def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -90,10 +90,10 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     taken[naming.client_class(stem)] = "is this server's client"
     for tool in resolved.tools:
         for field, _ in resolved.schemas(tool):
-            made = naming.input_class if field == "inputSchema" else naming.output_class
-            taken[made(tool.names)] = f"is the class of the {field} of `{tool.name}`"
-    for one in resolved.declared:
-        taken |= dict.fromkeys(_classes(one), f"is a class of `{one.name}`")
+            class_name = naming.input_class if field == "inputSchema" else naming.output_class
+            taken[class_name(tool.names)] = f"is the class of the {field} of `{tool.name}`"
+    for declared in resolved.declared:
+        taken |= dict.fromkeys(_classes(declared), f"is a class of `{declared.name}`")
     kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
     if kinds:
         taken |= dict.fromkeys(exports.OF_HANDLES, "is an export of every package with handles")
@@ -110,20 +110,20 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         if shared_whole(resolved.extension_schemas[at]) is None
     }
     first: dict[str, Outline] = {}
-    for key, found in resolved.shared.items():
+    for key, outline in resolved.shared.items():
         name = naming.shared_class(naming.shared(key.name))
-        other = first.setdefault(name, found)
+        other = first.setdefault(name, outline)
         problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
-        kind = found.schema.get(HANDLE) if isinstance(found.schema, dict) else None
+        kind = outline.schema.get(HANDLE) if isinstance(outline.schema, dict) else None
         if isinstance(kind, str) and naming.handle_id(kind) == name:
             problem = None  # the schema of the ids, which has no class
-        if problem is None and other is not found:
+        if problem is None and other is not outline:
             problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.key())}"
         if problem:
             yield Diagnostic(
                 "TW212",
                 f"the shared schema `{key.name}` would be the class `{name}`, which {problem}",
-                found.place.key(),
+                outline.place.key(),
                 "give the schema another name under `schemas`",
             )
 
@@ -165,9 +165,9 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
             problem = "is what decorates methods"
         else:
             continue
-        made = naming.method(name)
+        suggestion = naming.method(name)
         yield Diagnostic(
-            "TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"`{made}` would do"
+            "TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"`{suggestion}` would do"
         )
 
 
@@ -175,10 +175,10 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
     """The package can be imported, and hides no other."""
     name, place = _package(resolved)
     written = "package" in place.pointer
-    made = naming.package(resolved.entry["server"]["name"])
+    suggestion = naming.package(resolved.entry["server"]["name"])
     fix = (
-        f"`{made}` is what the server's name gives"
-        if written and naming.is_importable(made)
+        f"`{suggestion}` is what the server's name gives"
+        if written and naming.is_importable(suggestion)
         else "write a `python.package`"
     )
     if not naming.is_importable(name):
@@ -204,8 +204,8 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
     if "server" in (resolved.entry.get("emit") or ("server",)):
         modelled += [*resolved.primitives[vocabulary.TEMPLATES], *resolved.primitives[vocabulary.PROMPTS]]
     fix = "shorten it, or write a `pythonName` under `toolwright`"
-    named += [(f"{one.names.module}.py", _python_place(one), fix) for one in modelled]
-    shared = [(naming.shared(key.name).module, found.place.key()) for key, found in resolved.shared.items()]
+    named += [(f"{declared.names.module}.py", _python_place(declared), fix) for declared in modelled]
+    shared = [(naming.shared(key.name).module, outline.place.key()) for key, outline in resolved.shared.items()]
     named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:

@@ -146,4 +146,6 @@ def _fix(name: str, known: tuple[str, ...]) -> str:
     near = nearest(name, known)
     if near:
         return f"did you mean `{near}`?"
-    return f"its arguments are {', '.join(f'`{one}`' for one in known)}" if known else "it has no arguments: declare it"
+    return (
+        f"its arguments are {', '.join(f'`{name}`' for name in known)}" if known else "it has no arguments: declare it"
+    )

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 def resolved(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every reference leads to a schema, inside the manifest's folder, without fetching anything."""
-    for found in resolved.everything():
-        for reference in found.references:
+    for outline in resolved.everything():
+        for reference in outline.references:
             if isinstance(reference.target, Broken):
                 broken = reference.target
-                yield Diagnostic(broken.code, broken.message, _at(found, reference), broken.help)
+                yield Diagnostic(broken.code, broken.message, _at(outline, reference), broken.help)
 
 
 def finite(resolved: Resolved) -> Iterator[Diagnostic]:
     """No schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: no infinite recursion)."""
-    found = {outline.place: outline for outline in resolved.everything()}
+    outlines = {outline.place: outline for outline in resolved.everything()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
-    for outline in found.values():
+    for outline in outlines.values():
         for reference in outline.references:
             for pointer in outline.folded(reference.pointer):
                 applied[outline.place, pointer].append((outline.place, reference))
@@ -42,7 +42,7 @@ def finite(resolved: Resolved) -> Iterator[Diagnostic]:
         return []
 
     done: set[tuple[Place, Pointer, str]] = set()
-    for outline in found.values():
+    for outline in outlines.values():
         for first in outline.references:
             path: dict[tuple[Place, Pointer, str], Reference] = {}
             waiting = [iter([(outline.place, first)])]
@@ -57,7 +57,7 @@ def finite(resolved: Resolved) -> Iterator[Diagnostic]:
                 mark = (place, reference.pointer, reference.keyword)
                 if mark in path:
                     loop = list(path.values())[list(path).index(mark) :]
-                    yield _loop(found[place], reference, loop)
+                    yield _loop(outlines[place], reference, loop)
                 elif mark not in done:
                     path[mark] = reference
                     waiting.append(iter(nexts(place, reference)))
@@ -65,26 +65,26 @@ def finite(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
     """A schema and what it refers to are of one dialect, and so is everything in it."""
-    for found in resolved.everything():
-        for reference in found.references:
+    for outline in resolved.everything():
+        for reference in outline.references:
             if isinstance(reference.target, Shared):
                 other = resolved.shared[reference.target.key]
-                if other.dialect != found.dialect and isinstance(other.schema, dict):
+                if other.dialect != outline.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(
                         "TW224",
                         f"`{reference.target.key.name}` is a schema of {other.dialect.name}, this is one of "
-                        f"{found.dialect.name}",
-                        _at(found, reference),
-                        f'write both in one dialect, with "$schema": "{found.dialect.uri}" in each',
+                        f"{outline.dialect.name}",
+                        _at(outline, reference),
+                        f'write both in one dialect, with "$schema": "{outline.dialect.uri}" in each',
                     )
-        for pointer, schema in found.having("$schema"):
+        for pointer, schema in outline.having("$schema"):
             if pointer:
-                inner = dialects.of(schema, found.dialect)
-                if inner != found.dialect:
+                inner = dialects.of(schema, outline.dialect)
+                if inner != outline.dialect:
                     yield Diagnostic(
                         "TW224",
-                        f"a part of a schema of {found.dialect.name} cannot be of another dialect",
-                        _below(found, pointer) / "$schema",
+                        f"a part of a schema of {outline.dialect.name} cannot be of another dialect",
+                        _below(outline, pointer) / "$schema",
                         "leave this `$schema` out, and write the part in the dialect of the whole",
                     )
 
@@ -94,67 +94,67 @@ def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
 
     Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
     """
-    for found in resolved.everything():
-        for reference in found.references:
-            if is_enclosed(resolved, found, reference):
-                keyword = identifying(found.dialect)
+    for outline in resolved.everything():
+        for reference in outline.references:
+            if is_enclosed(resolved, outline, reference):
+                keyword = identifying(outline.dialect)
                 yield Diagnostic(
                     "TW225",
                     f"`{reference.text}` stands below an `{keyword}`, from where bundled schemas cannot be found",
-                    _at(found, reference),
+                    _at(outline, reference),
                     f"leave the `{keyword}` out: nothing is fetched by it",
                 )
-            elif reference.keyword == "$recursiveRef" and _is_shared(found) and not found.identified:
+            elif reference.keyword == "$recursiveRef" and _is_shared(outline) and not outline.identified:
                 yield Diagnostic(
                     "TW225",
                     "in a shared schema `$recursiveRef` would lead to the schema that it is bundled into",
-                    _at(found, reference),
+                    _at(outline, reference),
                     'write "$ref": "#" instead, or give the shared schema an `$id`',
                 )
 
 
-def is_enclosed(resolved: Resolved, found: Outline, reference: Reference) -> bool:
+def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> bool:
     """Whether a reference to a shared schema stands below an `$id` that is not the root's of a tool's own schema."""
     if not isinstance(reference.target, Shared):
         return False
-    itself = resolved.shared[reference.target.key].place == found.place
-    return reference.enclosed or (_is_shared(found) and found.identified and not itself)
+    itself = resolved.shared[reference.target.key].place == outline.place
+    return reference.enclosed or (_is_shared(outline) and outline.identified and not itself)
 
 
 def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
     """In one schema, with all that is bundled into it, an anchor or identifier is given once."""
-    for found in resolved.everything():
-        for pointer in found.repeated:
+    for outline in resolved.everything():
+        for pointer in outline.repeated:
             yield Diagnostic(
                 "TW226",
-                f"`{at(found.schema, pointer)}` is given twice in one schema",
-                _below(found, pointer),
+                f"`{at(outline.schema, pointer)}` is given twice in one schema",
+                _below(outline, pointer),
                 "rename one of the two",
             )
-    if not any(found.anchors for found in resolved.shared.values()):
+    if not any(outline.anchors for outline in resolved.shared.values()):
         return
     for root in (*resolved.outlines.values(), *resolved.extension_schemas.values()):
         first: dict[tuple[str, str], Outline] = {}
-        for found in resolved.closure(root):
-            for base, name in found.anchors:
-                if found is not root and not base and root.identified:
+        for outline in resolved.closure(root):
+            for base, name in outline.anchors:
+                if outline is not root and not base and root.identified:
                     continue
-                other = first.setdefault((base, name), found)
-                if other is not found:
+                other = first.setdefault((base, name), outline)
+                if other is not outline:
                     yield Diagnostic(
                         "TW226",
                         f"the anchor `{name}` would be given twice where the shared schema "
-                        f"`{found.place.pointer[-1]}` is bundled",
-                        _below(found, found.anchors[base, name]),
+                        f"`{outline.place.pointer[-1]}` is bundled",
+                        _below(outline, outline.anchors[base, name]),
                         "rename the anchor",
                     )
 
 
-def _is_shared(found: Outline) -> bool:
-    return found.place.pointer[0] == "schemas"
+def _is_shared(outline: Outline) -> bool:
+    return outline.place.pointer[0] == "schemas"
 
 
-def _loop(found: Outline, reference: Reference, loop: list[Reference]) -> Diagnostic:
+def _loop(outline: Outline, reference: Reference, loop: list[Reference]) -> Diagnostic:
     if len(loop) == 1 and reference.keyword == "$ref":
         message = f"`{reference.text}` leads straight back to itself"
     else:
@@ -162,14 +162,14 @@ def _loop(found: Outline, reference: Reference, loop: list[Reference]) -> Diagno
     return Diagnostic(
         "TW223",
         message,
-        _at(found, reference),
+        _at(outline, reference),
         "a schema may refer to itself only below a property or an item, or validation would never end",
     )
 
 
-def _at(found: Outline, reference: Reference) -> Place:
-    return _below(found, (*reference.pointer, reference.keyword))
+def _at(outline: Outline, reference: Reference) -> Place:
+    return _below(outline, (*reference.pointer, reference.keyword))
 
 
-def _below(found: Outline, pointer: Pointer) -> Place:
-    return Place(found.place.file, (*found.place.pointer, *pointer))
+def _below(outline: Outline, pointer: Pointer) -> Place:
+    return Place(outline.place.file, (*outline.place.pointer, *pointer))

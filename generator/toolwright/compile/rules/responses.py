@@ -34,10 +34,10 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
         ]
         page = http.get("page") or {}
         given += [(tool.place_of("http", "page", key), page[key]) for key in _PARTS if key in page]
-        found = dict(resolved.schemas(tool)).get("outputSchema")
-        if not given or found is None:
+        outline = dict(resolved.schemas(tool)).get("outputSchema")
+        if not given or outline is None:
             continue
-        making = Selecting(resolved.bundled(found).wire)
+        making = Selecting(resolved.bundled(outline).wire)
         for place, pointer in given:
             yield from _led(making, tool, place, pointer)
 
@@ -65,14 +65,14 @@ def _led(making: Selecting, tool: Declared, place: Place, pointer: str) -> Itera
 def headers(resolved: Resolved) -> Iterator[Diagnostic]:
     """A header of a response has a name that a header can have."""
     for tool, http in bound(resolved):
-        for name, said in (http.get("responseHeaders") or {}).items():
-            header = said if isinstance(said, str) else said["name"]
+        for name, spec in (http.get("responseHeaders") or {}).items():
+            header = spec if isinstance(spec, str) else spec["name"]
             if not TOKEN.fullmatch(header):
                 place = tool.place_of("http", "responseHeaders", name)
                 yield Diagnostic(
                     "TW265",
                     f"`{header}` is not the name of a header",
-                    place if isinstance(said, str) else place / "name",
+                    place if isinstance(spec, str) else place / "name",
                     "use letters, digits and `-` (RFC 9110, section 5.6.2)",
                 )
 

@@ -46,14 +46,14 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
             for place, entry in entries(bundle, path, section):
                 yield from _fields(place, entry, section.name)
     for tool in resolved.tools:
-        for field, found in resolved.schemas(tool):
-            sent = shape.shaped(field, resolved.bundled(found).wire, tool.extension.get("http") or {})
+        for field, outline in resolved.schemas(tool):
+            sent = shape.shaped(field, resolved.bundled(outline).wire, tool.extension.get("http") or {})
             if field == "outputSchema" and not describes_objects(sent):
-                at = found.place / "type" if "type" in found.schema else found.place.key()
+                at = outline.place / "type" if "type" in outline.schema else outline.place.key()
                 yield at, "an `outputSchema` that allows other values than objects", revisions.since("any_output")
-            for pointer, schema in found.schemas.items():
+            for pointer, schema in outline.schemas.items():
                 if isinstance(schema, dict) and vocabulary.HEADER in schema:
-                    at = Place(found.place.file, (*found.place.pointer, *pointer, vocabulary.HEADER))
+                    at = Place(outline.place.file, (*outline.place.pointer, *pointer, vocabulary.HEADER))
                     yield at.key(), f"`{vocabulary.HEADER}`", revisions.since("parameter_headers")
 
 

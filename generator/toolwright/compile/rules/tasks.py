@@ -26,13 +26,13 @@ def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
     """What is asked before a task belongs to a tool that runs as one, and is a form: only its handler knows a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
-    for one in resolved.declared:
-        for name, question in (one.extension.get("ask") or {}).items():
+    for declared in resolved.declared:
+        for name, question in (declared.extension.get("ask") or {}).items():
             if question.get("before") != "task":
                 continue
-            at = one.place_of("ask", name, "before")
-            if one.place not in tasks:
-                fix = _FIX if one.place in tools else "take it away: only tools run as tasks"
+            at = declared.place_of("ask", name, "before")
+            if declared.place not in tasks:
+                fix = _FIX if declared.place in tools else "take it away: only tools run as tasks"
                 yield Diagnostic("TW259", f"`{name}` is asked before a task, and there is none", at, fix)
             elif question.get("mode") == "url":
                 fix = "take it away: the handler, which says the URL, runs in the task"

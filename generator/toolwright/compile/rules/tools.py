@@ -55,10 +55,10 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
     """A tool's `policy.redact` names arguments that it has: a misspelt one would be logged."""
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
-        found = resolved.outlines[tool.place / "inputSchema"]
-        if not own or found.shared() or any(isinstance(found.schema.get(key), dict) for key in _LOOSE):
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        if not own or outline.shared() or any(isinstance(outline.schema.get(key), dict) for key in _LOOSE):
             continue
-        names = dict.fromkeys(name for _, schema in found.having("properties") for name in schema["properties"])
+        names = dict.fromkeys(name for _, schema in outline.having("properties") for name in schema["properties"])
         for index, pointer in enumerate(own):
             name = split_pointer(f"{pointer}/")[0]
             if pointer and name not in names:
@@ -82,8 +82,8 @@ def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         if own is not everybodys:
             yield from _unclosed(text, at)
-        found = resolved.outlines[tool.place / "inputSchema"]
-        known = _arguments(resolved.bundled(found).wire, found.dialect)
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        known = _arguments(resolved.bundled(outline).wire, outline.dialect)
         for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
             if known is not None and name not in known:
                 message = f"`{tool.name}` has no argument `{name}` to show"
@@ -134,8 +134,11 @@ def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
-    declared = [*resolved.tools, *(one for section in vocabulary.PRIMITIVES for one in resolved.primitives[section])]
-    scoped = [one.name for one in declared if (one.extension.get("policy") or {}).get("scopes")]
+    declared = [
+        *resolved.tools,
+        *(primitive for section in vocabulary.PRIMITIVES for primitive in resolved.primitives[section]),
+    ]
+    scoped = [primitive.name for primitive in declared if (primitive.extension.get("policy") or {}).get("scopes")]
     if scoped:
         reason = f"`{scoped[0]}` is listed only for callers with its scopes"
     elif (entry.get("policy") or {}).get("scopes"):
@@ -184,11 +187,11 @@ def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
     if not resolved.inlines:
         return
     for tool in resolved.tools:
-        for field, found in resolved.schemas(tool):
-            made = resolved.inlined(found)
-            if made.kept is not None:
-                message = f"the `{field}` of `{tool.name}` keeps references: {made.kept}"
-                yield Diagnostic("TW341", message, (tool.place / field).key(), made.help)
+        for field, outline in resolved.schemas(tool):
+            result = resolved.inlined(outline)
+            if result.kept is not None:
+                message = f"the `{field}` of `{tool.name}` keeps references: {result.kept}"
+                yield Diagnostic("TW341", message, (tool.place / field).key(), result.help)
 
 
 def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -207,12 +210,12 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
     """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
-        for one in resolved.primitives[section]:
-            if one.key.lower().startswith("https://"):
+        for primitive in resolved.primitives[section]:
+            if primitive.key.lower().startswith("https://"):
                 yield Diagnostic(
                     "TW332",
-                    f"clients could fetch `{one.key}` themselves",
-                    one.place / section.key,
+                    f"clients could fetch `{primitive.key}` themselves",
+                    primitive.place / section.key,
                     "use a scheme of your own, such as `docs://`, for what only this server can read",
                 )
 

@@ -32,8 +32,8 @@ _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "res
 
 def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
-    for found in resolved.everything():
-        for place, text in _patterns(found):
+    for outline in resolved.everything():
+        for place, text in _patterns(outline):
             if _is_too_large(text):
                 yield Diagnostic(
                     "TW227",
@@ -55,19 +55,21 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
 
     It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
     """
-    refused = {found.place for found in resolved.everything() if _has_long(found) or not _is_taken(_alone(found))}
+    refused = {
+        outline.place for outline in resolved.everything() if _has_long(outline) or not _is_taken(_alone(outline))
+    }
     if not refused:
         return
     unsound = _unsound(resolved)
-    for found in resolved.everything():
-        reached = {each.place for each in resolved.closure(found)}
+    for outline in resolved.everything():
+        reached = {each.place for each in resolved.closure(outline)}
         if unsound.isdisjoint(reached) and not refused.isdisjoint(reached):
-            made = _compiled(resolved.bundled(found).wire)
-            if isinstance(made, str):
+            problem = _compiled(resolved.bundled(outline).wire)
+            if isinstance(problem, str):
                 yield Diagnostic(
                     "TW228",
-                    f"the validator refuses this schema: {made}",
-                    found.place,
+                    f"the validator refuses this schema: {problem}",
+                    outline.place,
                     "write the schema in another way: with this one, the server could not check a call",
                 )
 
@@ -106,11 +108,11 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
         for side, field, root in _SIDES:
             place = tool.place_of("examples")
             given = [(place / index / side, entry[side]) for index, entry in enumerate(entries) if side in entry]
-            found = schemas.get(field)
+            outline = schemas.get(field)
             if not given:
                 continue
-            whole = None if found is None else resolved.bundled(found).wire
-            schema = shape.shaped(field, whole, tool.extension.get("http") or {})
+            bundled_schema = None if outline is None else resolved.bundled(outline).wire
+            schema = shape.shaped(field, bundled_schema, tool.extension.get("http") or {})
             if field == "inputSchema" and (bound := _bound(tool, schema)):
                 schema = binds.without(schema, bound)
                 for at, value in given:
@@ -126,7 +128,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         at.key(),
                         f"give the tool an `{field}`, or take the {side} away",
                     )
-            elif found is None or _sound(resolved, found, unsound):
+            elif outline is None or _sound(resolved, outline, unsound):
                 judge = _Judge.of(resolved, schema)
                 for at, value in given:
                     for problem, narrow in judge.problems(value, at, root) if judge else ():
@@ -142,7 +144,7 @@ def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:
     """What the server sets of a tool's arguments, as far as the tool has them."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
-    return {name: said for name, said in bound.items() if isinstance(properties, dict) and name in properties}
+    return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
 
 
 def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -187,32 +189,34 @@ class _Judge:
 def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
     """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
     unsound = _unsound(resolved)
-    for found in resolved.everything():
-        carriers = found.having(keyword)
-        if not carriers or keyword not in found.dialect.plain:
+    for outline in resolved.everything():
+        carriers = outline.having(keyword)
+        if not carriers or keyword not in outline.dialect.plain:
             continue
         referring = {
-            reference.pointer[:length] for reference in found.references for length in range(len(reference.pointer) + 1)
+            reference.pointer[:length]
+            for reference in outline.references
+            for length in range(len(reference.pointer) + 1)
         }
         within = any(pointer in referring for pointer, _ in carriers)
-        root = resolved.bundled(found).wire if within and _sound(resolved, found, unsound) else None
+        root = resolved.bundled(outline).wire if within and _sound(resolved, outline, unsound) else None
         for pointer, schema in carriers:
             if pointer not in referring:
-                judge = _Judge.of(resolved, {**schema, "$schema": found.dialect.uri})
+                judge = _Judge.of(resolved, {**schema, "$schema": outline.dialect.uri})
             else:
-                judge = None if root is None else _Judge.of(resolved, _part(found, root, pointer))
+                judge = None if root is None else _Judge.of(resolved, _part(outline, root, pointer))
             if judge is not None:
                 name = f" of `{pointer[-1]}`" if pointer[-2:-1] == ("properties",) else ""
-                yield _below(found.place, (*pointer, keyword)), name, schema[keyword], judge
+                yield _below(outline.place, (*pointer, keyword)), name, schema[keyword], judge
 
 
-def _part(found: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
+def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
     """A schema that is the part of `root` at `pointer`, with the whole of `root` for its references to lead to."""
-    keyword = identifying(found.dialect)
-    identifier = root[keyword].rstrip("#") if found.identified else _ROOT
+    keyword = identifying(outline.dialect)
+    identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
     return {
-        "$schema": found.dialect.uri,
-        found.dialect.defs: {"root": {**root, keyword: identifier}},
+        "$schema": outline.dialect.uri,
+        outline.dialect.defs: {"root": {**root, keyword: identifier}},
         "$ref": identifier + pointer_text(pointer),
     }
 
@@ -227,10 +231,10 @@ def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator
         return str(error).partition("\n")[0].rstrip(".")
 
 
-def _alone(found: Outline) -> Json:
+def _alone(outline: Outline) -> Json:
     """A schema that refers to itself where it refers to a shared one."""
-    places = [(*ref.pointer, ref.keyword) for ref in found.references if isinstance(ref.target, Shared)]
-    return edited(found.schema, dict.fromkeys(places, "#"))
+    places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, Shared)]
+    return edited(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _is_taken(schema: Json) -> bool:
@@ -249,8 +253,8 @@ _LONGEST = 256 * 1024
 _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
-def _has_long(found: Outline) -> bool:
-    return any(len(text) > _LONGEST for _, text in _patterns(found))
+def _has_long(outline: Outline) -> bool:
+    return any(len(text) > _LONGEST for _, text in _patterns(outline))
 
 
 def _is_too_large(text: str) -> bool:
@@ -260,10 +264,10 @@ def _is_too_large(text: str) -> bool:
     return not _is_expression(text) and _is_expression(_REPETITION.sub(_once, text))
 
 
-def _once(found: re.Match[str]) -> str:
+def _once(match: re.Match[str]) -> str:
     """A repetition with the least numbers, if it is one."""
-    least, most = found.groups()
-    return found[0] if most and int(most) < int(least) else "{0,1}"
+    least, most = match.groups()
+    return match[0] if most and int(most) < int(least) else "{0,1}"
 
 
 @cache
@@ -276,28 +280,28 @@ def _is_expression(text: str) -> bool:
 def _unsound(resolved: Resolved) -> frozenset[Place]:
     """The schemas of which other rules have said what keeps the validator from taking them."""
     return frozenset(
-        found.place
-        for found in resolved.everything()
+        outline.place
+        for outline in resolved.everything()
         if any(
-            isinstance(reference.target, Broken) or is_enclosed(resolved, found, reference)
-            for reference in found.references
+            isinstance(reference.target, Broken) or is_enclosed(resolved, outline, reference)
+            for reference in outline.references
         )
-        or not all(_is_expression(text) for _, text in _patterns(found))
+        or not all(_is_expression(text) for _, text in _patterns(outline))
     )
 
 
-def _sound(resolved: Resolved, found: Outline, unsound: frozenset[Place]) -> bool:
+def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
     """Whether a schema and what it leads to are none of those that are `unsound`."""
-    return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(found))
+    return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(outline))
 
 
-def _patterns(found: Outline) -> Iterator[tuple[Place, str]]:
-    for pointer, schema in found.having("pattern"):
+def _patterns(outline: Outline) -> Iterator[tuple[Place, str]]:
+    for pointer, schema in outline.having("pattern"):
         if isinstance(schema["pattern"], str):
-            yield _below(found.place, pointer) / "pattern", schema["pattern"]
-    for pointer, schema in found.having("patternProperties"):
+            yield _below(outline.place, pointer) / "pattern", schema["pattern"]
+    for pointer, schema in outline.having("patternProperties"):
         if isinstance(schema["patternProperties"], dict):
-            place = _below(found.place, pointer) / "patternProperties"
+            place = _below(outline.place, pointer) / "patternProperties"
             yield from (((place / text).key(), text) for text in schema["patternProperties"])
 
 

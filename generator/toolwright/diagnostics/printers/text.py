@@ -93,7 +93,7 @@ def _summary(findings: list[Finding]) -> str:
     severities = [finding.diagnostic.severity for finding in findings]
     counts: list[str] = []
     for severity in ("error", "warning"):
-        number = sum(one == severity for one in severities)
+        number = sum(each == severity for each in severities)
         if number:
             counts.append(_counted(number, severity))
     files = len({finding.span.file for finding in findings if finding.span})

@@ -59,10 +59,10 @@ class Disk:
         if key not in self._listings:
             base = Path(folder)
             above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
-            found = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
-            self._listings[key] = found, digests.digest("\n".join(found).encode("utf-8", "surrogateescape"))
-        found, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
-        return [posixpath.normpath(posixpath.join(folder, path)) for path in found]
+            paths = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
+            self._listings[key] = paths, digests.digest("\n".join(paths).encode("utf-8", "surrogateescape"))
+        paths, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
+        return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
 
     def within(self, path: str, folder: str) -> bool:
         """Whether a path, with links followed, lies below `folder`."""

@@ -130,5 +130,5 @@ def _joined(folder: str, below: str) -> str:
     return f"{folder.rstrip(os.sep)}{os.sep}{below.replace('/', os.sep)}" if below else folder
 
 
-def _same(one: str, two: str) -> bool:
-    return os.path.normcase(one) == os.path.normcase(two)
+def _same(first: str, second: str) -> bool:
+    return os.path.normcase(first) == os.path.normcase(second)

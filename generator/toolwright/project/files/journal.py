@@ -62,16 +62,16 @@ def _journals(output: Path) -> dict[str, lock.Lock | None]:
         paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    found: dict[str, lock.Lock | None] = {}
+    journals: dict[str, lock.Lock | None] = {}
     for path in paths:
         data = inside.regular(path) if inside.kind(path) == "file" else None
         if data is not None:
             run = path.name.split(".")[-2]
             try:
-                found[run] = _loaded(data)
+                journals[run] = _loaded(data)
             except lock.LockError:
-                found[run] = None
-    return found
+                journals[run] = None
+    return journals
 
 
 def recover(output: Path) -> None:

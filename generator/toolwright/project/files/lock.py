@@ -114,20 +114,20 @@ def _parsed(value: Any) -> Lock:
         generator=str(value["generator"]),
         manifests={
             name: Entry(
-                str(made["hash"]),
-                {path: frozenset({str(seen)}) for path, seen in made["files"].items()},
+                str(row["hash"]),
+                {path: frozenset({str(seen)}) for path, seen in row["files"].items()},
             )
-            for name, made in value["manifests"].items()
+            for name, row in value["manifests"].items()
         },
     )
 
 
 def dump(lock: Lock) -> str:
     """Write a lock, the same text for the same lock; a file that may have several digests has a line for each."""
-    made = [f'{{\n  "generator": {_text(lock.generator)},\n  "manifests": {{']
+    parts = [f'{{\n  "generator": {_text(lock.generator)},\n  "manifests": {{']
     entries = [_entry(name, entry) for name, entry in sorted(lock.manifests.items())]
-    made.append(",".join(entries) + ("\n  }" if entries else "}"))
-    return "".join(made) + "\n}\n"
+    parts.append(",".join(entries) + ("\n  }" if entries else "}"))
+    return "".join(parts) + "\n}\n"
 
 
 def _entry(name: str, entry: Entry) -> str:
@@ -145,8 +145,8 @@ def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
     """A lock with what runs were about to write that never ended: of what they change, no manifest is up to date."""
     locks = [lock, *pending]
     manifests: dict[str, Entry] = {}
-    for name in dict.fromkeys(name for one in locks for name in one.manifests):
-        entries = [one.manifests.get(name) for one in locks]
+    for name in dict.fromkeys(name for each_lock in locks for name in each_lock.manifests):
+        entries = [each_lock.manifests.get(name) for each_lock in locks]
         first = entries[0]
         if first is None or any(entry != first for entry in entries):
             files: dict[str, frozenset[str]] = {}
@@ -178,6 +178,7 @@ def _merged(text: str) -> Lock:
     return Lock(
         generator="",
         manifests={
-            name: Entry("", {path: frozenset(seen) for path, seen in made.items()}) for name, made in files.items()
+            name: Entry("", {path: frozenset(seen) for path, seen in seen_by_path.items()})
+            for name, seen_by_path in files.items()
         },
     )

@@ -24,7 +24,7 @@ def alone(folder: Path) -> Iterator[None]:
         return
     import fcntl
 
-    there = next(one for one in (folder, *folder.parents) if one.is_dir())
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
     with ExitStack() as held:
         with suppress(OSError):  # some disks of other machines know no locks
             handle = os.open(there, os.O_RDONLY)

@@ -55,13 +55,13 @@ class Tree:
 
     def read(self, path: str) -> bytes | None:
         """A file below the folder; None where there is none that can be read."""
-        found = self._found(path)
-        return None if isinstance(found, inside.BarredError) else found
+        content = self._found(path)
+        return None if isinstance(content, inside.BarredError) else content
 
     def barred(self, path: str) -> inside.BarredError | None:
         """What keeps a file from being read, written or deleted."""
-        found = self._found(path)
-        return found if isinstance(found, inside.BarredError) else None
+        content = self._found(path)
+        return content if isinstance(content, inside.BarredError) else None
 
     def _found(self, path: str) -> bytes | inside.BarredError | None:
         if path not in self._files:
@@ -98,7 +98,7 @@ def compare(
     tree: Tree,
     known: lock.Lock,
     manifest: str,
-    made: lock.Entry,
+    new_entry: lock.Entry,
     artifacts: Sequence[Artifact],
     *,
     force: bool,
@@ -126,7 +126,7 @@ def compare(
     problems: list[Diagnostic] = []
     foreign: list[Diagnostic] = []
     files: dict[str, frozenset[str]] = {}
-    kept = 0
+    unchanged = 0
     for artifact in artifacts:
         owner = known.owner(artifact.path)
         if owner not in (None, manifest):
@@ -138,7 +138,7 @@ def compare(
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
         if disk == artifact.data:
-            kept += 1
+            unchanged += 1
             continue
         name = shown(output, artifact.path)
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
@@ -193,9 +193,9 @@ def compare(
         for path in _files_in(output, left)
         if path not in gone
     ]
-    entry = replace(made, files=files) if not problems else lock.Entry("", files)
+    entry = replace(new_entry, files=files) if not problems else lock.Entry("", files)
     manifests = {**known.manifests, manifest: entry}
-    return Changes(tuple(changes), kept, lock.Lock(__version__, manifests), tuple(problems))
+    return Changes(tuple(changes), unchanged, lock.Lock(__version__, manifests), tuple(problems))
 
 
 def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
@@ -304,12 +304,12 @@ def strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collecti
     listed = {path for entry in entries for path in entry.files}
     tree = Tree(output)
     names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
-    found = []
+    strays_found = []
     for path in sorted({path for name in names for path in _of_package(tree, name)} - listed):
         data = tree.read(path)
         if data is not None and _marked(tree, path, data):
-            found.append(Change(path, data, None))
-    return Changes(tuple(found), 0, known, ())
+            strays_found.append(Change(path, data, None))
+    return Changes(tuple(strays_found), 0, known, ())
 
 
 def _of_package(tree: Tree, name: str) -> Iterator[str]:
@@ -393,24 +393,26 @@ def apply(output: Path, changes: Changes) -> None:
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
     """Whether a folder holds nothing but folders, some of these files, and what Python keeps of them."""
-    found = (path for path in folder.rglob("*") if inside.kind(path) != "folder" and path.parent.name != "__pycache__")
-    return all(path in files for path in found)
+    files_there = (
+        path for path in folder.rglob("*") if inside.kind(path) != "folder" and path.parent.name != "__pycache__"
+    )
+    return all(path in files for path in files_there)
 
 
 def above_each(paths: Iterable[str]) -> set[str]:
     """The folders that paths stand in, up to the output folder."""
-    found = set()
+    folders = set()
     for path in paths:
-        while (path := path.rpartition("/")[0]) and path not in found:
-            found.add(path)
-    return found
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+    return folders
 
 
-def _make_folders(folder: Path, made: list[Path]) -> None:
+def _make_folders(folder: Path, created: list[Path]) -> None:
     """Make a folder and those above it, and note each in `made`."""
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         path.mkdir(exist_ok=True)
-        made.append(path)
+        created.append(path)
 
 
 def _remove(output: Path, path: Path) -> None:

@@ -40,8 +40,8 @@ _ABANDONED = 3600
 
 def folder() -> Path:
     """Where the cache is, whether or not it can be used."""
-    said = os.environ.get(VARIABLE)
-    return Path(said) if said else platformdirs.user_cache_path("toolwright", appauthor=False)
+    configured = os.environ.get(VARIABLE)
+    return Path(configured) if configured else platformdirs.user_cache_path("toolwright", appauthor=False)
 
 
 def name(output: Path, manifest: str, what: str) -> str:
@@ -55,10 +55,10 @@ def read(name: str) -> bytes | None:
         if (key := _existing_key(folder())) is None:
             return None
         path = folder() / _file(name)
-        kept = inside.regular(path)
-        if kept is not None and hmac.compare_digest(kept[:_MAC_BYTES], _mac(key, name, kept[_MAC_BYTES:])):
+        data = inside.regular(path)
+        if data is not None and hmac.compare_digest(data[:_MAC_BYTES], _mac(key, name, data[_MAC_BYTES:])):
             os.utime(path)  # what was read last is pruned last
-            return kept[_MAC_BYTES:]
+            return data[_MAC_BYTES:]
     return None
 
 
@@ -110,12 +110,12 @@ def _new_key(at: Path) -> bytes | None:
 def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
     """Whether a path is no link, of that kind, this user's, and closed to `others` by its mode."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    if not is_kind(found.st_mode):
+    if not is_kind(status.st_mode):
         return False
-    return os.name == "nt" or (found.st_uid == os.geteuid() and not found.st_mode & others)
+    return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -134,8 +134,8 @@ def _stage(at: Path, data: bytes) -> Path:
 def _prune(at: Path) -> None:
     """Remove what was read longest ago, as far as there is too much, and what killed runs staged."""
     left, files = _MOST_BYTES, 0
-    for entry, found in sorted(_entries(at), key=lambda each: each[1].st_mtime, reverse=True):
-        left, files = left - found.st_size, files + 1
+    for entry, status in sorted(_entries(at), key=lambda each: each[1].st_mtime, reverse=True):
+        left, files = left - status.st_size, files + 1
         if left < 0 or files > _MOST_FILES:
             with suppress(OSError):
                 entry.unlink()
@@ -144,8 +144,8 @@ def _prune(at: Path) -> None:
 def _entries(at: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for path in at.iterdir():
         with suppress(OSError):
-            found = path.lstat()
+            status = path.lstat()
             if _ENTRY.fullmatch(path.name):
-                yield path, found
-            elif _STAGED.fullmatch(path.name) and time.time() - found.st_mtime > _ABANDONED:
+                yield path, status
+            elif _STAGED.fullmatch(path.name) and time.time() - status.st_mtime > _ABANDONED:
                 path.unlink()

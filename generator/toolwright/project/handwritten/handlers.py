@@ -71,22 +71,24 @@ def compare(
     module = _module(written)
     if isinstance(module, Diagnostic):
         return Findings((module,), is_there=False)
-    found = _class(written, module)
+    handlers_class = _class(written, module)
     read = Module(written.path, written.text, module)
-    stale = stale_uses(read, interface, renamed or {}, _contexts(needed, found)) if interface is not None else []
-    if found is None:
+    stale = (
+        stale_uses(read, interface, renamed or {}, _contexts(needed, handlers_class)) if interface is not None else []
+    )
+    if handlers_class is None:
         absent = _absent(written, module)
         return Findings((*([absent] if absent is not None else []), *stale), is_there=False)
-    methods, is_whole = found.methods, found.is_whole
+    methods, is_whole = handlers_class.methods, handlers_class.is_whole
     asked = {method.name for method in needed}
-    there = methods.keys() | found.assigned
-    missing = tuple(one for one in needed if is_whole and not one.is_optional and one.name not in there)
+    there = methods.keys() | handlers_class.assigned
+    missing = tuple(method for method in needed if is_whole and not method.is_optional and method.name not in there)
     called = {new: old for old, new in (renamed or {}).items() if old in methods and old not in asked}
     diagnostics = [
         Diagnostic(
             "TW427",
             f"`{called[method.name]}` is called `{method.name}` now",
-            found.span(methods[called[method.name]]),
+            handlers_class.span(methods[called[method.name]]),
             f"rename it: `{signature(method)}`",
         )
         for method in missing
@@ -98,7 +100,7 @@ def compare(
         Diagnostic(
             "TW420",
             f"`{written.name}` has no method `{method.name}`",
-            found.span(found.node),
+            handlers_class.span(handlers_class.node),
             f"write `{signature(method)}`",
         )
         for method in missing
@@ -107,10 +109,12 @@ def compare(
     results = {naming.output_class(method.names) for method in needed if method.role == "tool"} | {*earlier.values()}
     for method in needed:
         if method.name in methods:
-            diagnostics += _differences(method, methods[method.name], found, results)
+            diagnostics += _differences(method, methods[method.name], handlers_class, results)
     diagnostics += [
-        Diagnostic("TW421", f"`{name}` is no longer asked for", found.span(methods[name]), "delete or rename it")
-        for name in sorted((earlier.keys() | _strays(needed, found)) - asked - {*instead})
+        Diagnostic(
+            "TW421", f"`{name}` is no longer asked for", handlers_class.span(methods[name]), "delete or rename it"
+        )
+        for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
         if name in methods
     ]
     return Findings((*diagnostics, *stale), missing)
@@ -134,11 +138,11 @@ def stale_uses(
     return [*stale_imports.stale(module, interface, starts), *context_uses.unknown(module, interface, contexts or {})]
 
 
-def _contexts(needed: Sequence[HandlerMethod], found: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
+def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
     """The methods that handle something, each with its parameter for the context and the class of that."""
     contexts = {}
     for method in needed:
-        written = found.methods.get(method.name) if found is not None else None
+        written = handlers_class.methods.get(method.name) if handlers_class is not None else None
         if written is not None and _decorators(written) <= _PLAIN:
             parameters = _positional(written)[len(method.parameters) - 1 :]
             if parameters:
@@ -175,13 +179,13 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
         names = names_to_import(written, missing)
         written = replace(written, text=imports.with_imports(written.text, written.package, names))
     module = _module(written)
-    found = None if isinstance(module, Diagnostic) else _class(written, module)
-    if found is None or not missing:
+    handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
+    if handlers_class is None or not missing:
         return written.text
     lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
-    first = found.node.body[0]
-    end = found.node.end_lineno or len(lines)
+    first = handlers_class.node.body[0]
+    end = handlers_class.node.end_lineno or len(lines)
     row = lines[first.lineno - 1].encode()
     head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
     if head:  # `class X: pass` has no room for a method
@@ -191,7 +195,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
         margin = lines[first.lineno - 1][: first.col_offset]
     indent = "\t" if margin.startswith("\t") else "    "
     stubs = "".join(
-        f"{newline}{margin}{_quoted(method, found)}{newline}{margin}{indent}raise NotImplementedError{newline}"
+        f"{newline}{margin}{_quoted(method, handlers_class)}{newline}{margin}{indent}raise NotImplementedError{newline}"
         for method in missing
     )
     last = lines[end - 1]
@@ -202,8 +206,8 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
 def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
     """The names in the stubs that the module does not have yet, sorted."""
     module = _module(written)
-    found = None if isinstance(module, Diagnostic) else _class(written, module)
-    known = found.names if found is not None else frozenset()
+    handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
+    known = handlers_class.names if handlers_class is not None else frozenset()
     return tuple(sorted({name for method in missing for name in _annotated(method)} - known))
 
 
@@ -249,7 +253,9 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
     assigned: set[str] = set()
     is_whole = _collect(node, classes, written.handlers, methods, assigned, set())
     lazy = imports.is_lazy(module)
-    names = {alias.asname or alias.name for one in module.body for alias in imports.aliases(one, typing=lazy)}
+    names = {
+        alias.asname or alias.name for statement in module.body for alias in imports.aliases(statement, typing=lazy)
+    }
     return _Class(node, methods, frozenset(assigned), is_whole, frozenset(names | classes.keys()), lazy, written.path)
 
 
@@ -264,19 +270,21 @@ def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
     return Diagnostic("TW426", f"`{written.path}` has no `{written.name}`", written.at, fix)
 
 
-def _strays(needed: Sequence[HandlerMethod], found: _Class) -> set[str]:
+def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
     """The methods that nothing asks for, and that take the arguments of a tool that is not there."""
     inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
     return {
-        name for name, written in found.methods.items() if not name.startswith("_") and _takes_input(written, inputs)
+        name
+        for name, written in handlers_class.methods.items()
+        if not name.startswith("_") and _takes_input(written, inputs)
     }
 
 
 def _takes_input(written: Function, known: Collection[str]) -> bool:
     """Whether a method takes the arguments of some tool that is none of those known, and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
-    said = _said(arguments[0].annotation) if len(arguments) == 2 else None
-    return said is not None and said.endswith("Input") and said not in known
+    annotation = _said(arguments[0].annotation) if len(arguments) == 2 else None
+    return annotation is not None and annotation.endswith("Input") and annotation not in known
 
 
 def _collect(
@@ -307,7 +315,7 @@ def _collect(
 
 
 def _differences(
-    method: HandlerMethod, written: Function, found: _Class, results: Collection[str | None]
+    method: HandlerMethod, written: Function, handlers_class: _Class, results: Collection[str | None]
 ) -> Iterator[Diagnostic]:
     """Where a method is made for other arguments than it gets, or says that it gives something else.
 
@@ -317,26 +325,28 @@ def _differences(
     positional = _positional(written)
     needed = len(positional) - len(arguments.defaults)
     required = [
-        one for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None
+        parameter
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
     ]
     expected = method.parameters
     if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
-        yield _difference(f"is called with ({_names(method)})", method, written, found)
+        yield _difference(f"is called with ({_names(method)})", method, written, handlers_class)
         return
     for argument, wanted in zip(positional, expected, strict=False):
-        said = _said(argument.annotation)
+        annotation = _said(argument.annotation)
         fits = {*_ANY, *wanted.type.choices, *([naming.CONTEXT] if wanted is method.context else [])}
-        if said is not None and said not in fits:
-            problem = f"gets `{wanted.type.text}`, and not `{said}`, as `{argument.arg}`"
-            yield _difference(problem, method, written, found)
+        if annotation is not None and annotation not in fits:
+            problem = f"gets `{wanted.type.text}`, and not `{annotation}`, as `{argument.arg}`"
+            yield _difference(problem, method, written, handlers_class)
             return
-    said = _said(written.returns)
-    if said is not None and said in results and said not in method.result.choices:
-        yield _difference(f"gives `{method.result.text}`, and not `{said}`", method, written, found)
+    annotation = _said(written.returns)
+    if annotation is not None and annotation in results and annotation not in method.result.choices:
+        yield _difference(f"gives `{method.result.text}`, and not `{annotation}`", method, written, handlers_class)
 
 
-def _difference(words: str, method: HandlerMethod, written: Function, found: _Class) -> Diagnostic:
-    return Diagnostic("TW422", f"`{method.name}` {words}", found.span(written), f"write `{signature(method)}`")
+def _difference(words: str, method: HandlerMethod, written: Function, handlers_class: _Class) -> Diagnostic:
+    return Diagnostic("TW422", f"`{method.name}` {words}", handlers_class.span(written), f"write `{signature(method)}`")
 
 
 def _names(method: HandlerMethod) -> str:
@@ -360,9 +370,9 @@ def _annotated(method: HandlerMethod) -> frozenset[str]:
     return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 
-def _quoted(method: HandlerMethod, found: _Class) -> Code:
+def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
     """The first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
-    if found.lazy or _annotated(method) <= found.names:
+    if handlers_class.lazy or _annotated(method) <= handlers_class.names:
         return signature(method)
     quoted = [code("{}: {}", parameter.name, literal(parameter.type.text)) for parameter in method.parameters]
     parameters = join(", ", [code("self"), *quoted])

@@ -102,10 +102,10 @@ def _added(text: str, source: str, names: Sequence[str]) -> str:
     if node is not None:
         return "".join(_extended(lines, node, names, newline))
     at = _place(module)
-    made = _line(source, names, newline)
+    added = _line(source, names, newline)
     if at and not lines[at - 1].endswith(("\n", "\r")):
         lines[at - 1] += newline
-    return "".join([*lines[:at], made, *lines[at:]])
+    return "".join([*lines[:at], added, *lines[at:]])
 
 
 def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator[ast.ImportFrom]:
@@ -145,19 +145,19 @@ def _line(source: str, names: Sequence[str], newline: str) -> str:
 
 def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
     """The lines with more names in an import: in their order where it has one, else at its end."""
-    made = [*lines]
+    changed = [*lines]
     here = [alias.name for alias in node.names]
     is_ordered = here == sorted(here)
     end = node.end_lineno or node.lineno
     if node.lineno == end or "(" not in "".join(lines[node.lineno - 1 : end]):
-        told = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in node.names]
-        every = sorted([*told, *names]) if is_ordered else [*told, *names]
+        imported = [f"{alias.name} as {alias.asname}" if alias.asname else alias.name for alias in node.names]
+        every = sorted([*imported, *names]) if is_ordered else [*imported, *names]
         head, _ = _split(lines[node.lineno - 1], node.col_offset)
         _, rest = _split(lines[end - 1], node.end_col_offset or 0)
         margin = head if not head.strip() else ""
         statement = _line(node.module or "", every, newline).removesuffix(newline)
-        made[node.lineno - 1 : end] = [head + statement.replace(newline, f"{newline}{margin}") + rest]
-        return made
+        changed[node.lineno - 1 : end] = [head + statement.replace(newline, f"{newline}{margin}") + rest]
+        return changed
     last = node.names[-1]
     for name in sorted(names, reverse=True):
         follower = next((alias for alias in node.names if is_ordered and alias.name > name), None)
@@ -168,9 +168,9 @@ def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], 
         )
         margin, _ = _split(lines[row - 1], (follower or last).col_offset)
         between = " " if margin.strip() else f"{newline}{margin}"
-        head, tail = _split(made[row - 1], column)
-        made[row - 1] = f"{head},{between}{name}{tail}" if follower is None else f"{head}{name},{between}{tail}"
-    return made
+        head, tail = _split(changed[row - 1], column)
+        changed[row - 1] = f"{head},{between}{name}{tail}" if follower is None else f"{head}{name},{between}{tail}"
+    return changed
 
 
 def _split(row: str, column: int) -> tuple[str, str]:

@@ -30,7 +30,7 @@ def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) ->
         folders: Those of handwritten modules.
         apart: Packages that do not count.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     seen: set[str] = set()
     apart = sys.stdlib_module_names.union(apart)
     left = [module]
@@ -42,11 +42,11 @@ def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) ->
         left += [name.rpartition(".")[0]] if "." in name else []
         file = disk.find_module(name, folders)
         if file is None:
-            found.update(candidates(name, folders) if _is_near(name, folders) else ())
+            files.update(candidates(name, folders) if _is_near(name, folders) else ())
             continue
-        found.add(file)
+        files.add(file)
         left += _imported(file, name)
-    return frozenset(found)
+    return frozenset(files)
 
 
 def _is_near(module: str, folders: Sequence[str]) -> bool:
