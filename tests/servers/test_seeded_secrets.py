@@ -239,7 +239,7 @@ def _check_that_it_went_on(sown: Sown, sinks: Mapping[str, str]) -> None:
     for text in (
         "Internal error",
         "Unknown tool",
-        "one too many",
+        ", and has been. Try again",
         "are too large",
         "is too large",
         "took longer",

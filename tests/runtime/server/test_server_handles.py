@@ -258,7 +258,9 @@ async def test_what_is_somebody_elses_is_as_unknown_as_what_never_was(folder: Pa
                 assert (await call(alice, "tell", basket_id=basket)).structured_content == {"basket_id": basket}
                 for _ in range(5):
                     await made(bob)
-                assert refused(await call(bob, "create_basket")).startswith("You have 5 handles of the kind 'basket'")
+                assert refused(await call(bob, "create_basket")).startswith(
+                    "You already have 5 handles of the kind 'basket'"
+                )
                 await made(alice)
 
 

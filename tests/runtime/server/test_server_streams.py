@@ -292,7 +292,7 @@ async def test_a_client_without_http_listens_so_often(package: ModuleType) -> No
     ("uris", "message"),
     [
         ([f"a://{number}" for number in range(1001)], "More than 1000 subscriptions"),
-        (["a://" + "x" * 300_000], "The URIs of the subscriptions have more than 262144 characters"),
+        (["a://" + "x" * 300_000], "The URIs of the subscriptions have more than 262144 characters together"),
     ],
 )
 async def test_one_stream_listens_to_so_much(package: ModuleType, uris: list[str], message: str) -> None:
