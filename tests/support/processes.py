@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 PATIENCE = 300
@@ -21,13 +22,20 @@ def heed_interrupts() -> None:
 
 @contextmanager
 def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A process, started as `subprocess.Popen` does, which is gone after the block."""
+    """A process, started as `subprocess.Popen` does, which is gone after the block, with the others of its session."""
     with subprocess.Popen(command, **options) as process:
-        end = threading.Timer(patience, process.kill)
+
+        def kill() -> None:
+            process.kill()
+            if options.get("start_new_session"):
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+        end = threading.Timer(patience, kill)
         end.daemon = True
         end.start()
         try:
             yield process
         finally:
             end.cancel()
-            process.kill()
+            kill()

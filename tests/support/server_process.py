@@ -29,7 +29,10 @@ class Process:
         pipe = subprocess.PIPE
         # Unbuffered, since `select` knows nothing of lines that a buffer took in with the one before.
         self._ending = ExitStack()
-        started = running(command, cwd=project, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        options: dict[str, Any] = {"cwd": project, "stdin": pipe, "stdout": pipe, "stderr": pipe, "bufsize": 0}
+        started = running(
+            command, **options, start_new_session=bool(python)
+        )  # what starts it may be a process of its own
         self.popen: subprocess.Popen[bytes] = self._ending.enter_context(started)
         self.number = 0
 
