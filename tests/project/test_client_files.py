@@ -225,7 +225,23 @@ def test_toml_knows_headers(before: str) -> None:
     assert tomllib.loads(again)["servers"]["n"] == {"c": "3"}
 
 
-@pytest.mark.parametrize("before", ["servers = {m = {c = '1'}}\n", "[servers]\nn.c = '1'\n", "servers.n.c = '1'\n"])
+@pytest.mark.parametrize("before", ["[servers]\nn.c = '1'\n", "servers.n.c = '1'\n"])
+def test_toml_with_dots_gets_headers(before: str) -> None:
+    made = toml.with_table(before, ("servers", "n"), {"c": "2", "env": {"X": "y"}})
+    assert tomllib.loads(made) == {"servers": {"n": {"c": "2", "env": {"X": "y"}}}}
+    assert not tomllib.loads(toml.without_table(made, ("servers", "n"))).get("servers")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "servers = {m = {c = '1'}}\n",
+        "servers = {n = {c = '1'}}\n",
+        "servers = 'none'\n",
+        "[[servers]]\nc = '1'\n",
+        "[servers.n]\nc = '1'\n[b]\n[servers.n.env]\nX = 'y'\n",
+    ],
+)
 def test_toml_in_one_value_is_left_to_people(before: str) -> None:
     with pytest.raises(UnfitError) as refused:
         toml.with_table(before, ("servers", "n"), {"c": "2"})
