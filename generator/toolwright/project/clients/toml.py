@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from toolwright.compile.syntax.positions import Problem
 from toolwright.project.clients.jsonc import UnfitError
 
 if TYPE_CHECKING:
     from tomlkit.container import Container
-    from tomlkit.items import Item, Table
+    from tomlkit.items import Item, Key, Table
 
 _PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
 _FIX: Final = "write it under a header of its own, such as `[{}.{}]`, and run the command again"
+_TOGETHER: Final = "put the headers that begin with `{}` next to each other, and run the command again"
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
@@ -42,9 +43,11 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
         return text
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
     block = tomlkit.dumps({path[0]: {path[1]: value}}).replace("\n", newline)
-    edited = _replaced(text, path, block)
-    if edited == text:
-        edited += ("" if not text or text.endswith("\n") else newline) + (newline if text.strip() else "") + block
+    if path[1] in tables:
+        edited = _replaced(text, path, block)
+    else:
+        gap = ("" if not text or text.endswith("\n") else newline) + (newline if text.strip() else "")
+        edited = text + gap + block
     return _checked(text, edited, {**before, path[0]: {**tables, path[1]: dict(value)}}, path)
 
 
@@ -80,7 +83,7 @@ def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _replaced(text: str, path: tuple[str, str], block: str) -> str:
-    """The text with other lines, if any, in place of those of a table; as it is where no header begins that table."""
+    """The text with other lines, if any, in place of those of a table; as it is where that table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Whitespace
@@ -89,8 +92,8 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
         document = tomlkit.parse(text)
     except TOMLKitError as error:
         raise _unfit(text, path) from error
-    if document.as_string() != text:
-        raise _unfit(text, path)
+    if document.as_string() != text:  # tomlkit moves arrays of tables that stand between tables of one parent
+        raise _unfit(text, path, _TOGETHER)
     for parent in _under(document, path[0]):
         for table in _under(parent.value, path[1]):
             rows = parent.value.body
@@ -102,30 +105,35 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
 
 
 def _under(container: Container, name: str) -> list[Table]:
-    """The tables of a name that begin with a header, not with a dotted key."""
+    """The tables of a name that begin with a header."""
+    return [item for key, item in container.body if key == name and _has_header(item, key)]
+
+
+def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
+    """Whether an item is a table that begins with a header, not with a dotted key."""
     from tomlkit.items import Table
 
-    return [item for key, item in container.body if key == name and isinstance(item, Table) and not key.is_dotted()]
+    return isinstance(item, Table) and key is not None and not key.is_dotted()
 
 
-def _trailing(table: Table) -> Iterator[Item]:
+def _trailing(table: Table) -> list[Item]:
     """Comments and empty lines behind the values of a table and of those in it: they belong to the next header.
 
     Empty lines alone before the header of a table in it go with that header.
     """
-    from tomlkit.items import Comment, Table
+    from tomlkit.items import Comment
 
-    rows = table.value.body
-    last = max((index for index, (key, item) in enumerate(rows) if key and not isinstance(item, Table)), default=-1)
+    trailing: list[Item] = []
     gap: list[Item] = []
-    for _, item in rows[last + 1 :]:
-        if not isinstance(item, Table):
+    for key, item in table.value.body:
+        if key is None:
             gap.append(item)
-            continue
-        if any(isinstance(above, Comment) for above in gap):
-            yield from gap
-        gap = list(_trailing(item))
-    yield from gap
+        elif _has_header(item, key):
+            trailing += gap if any(isinstance(above, Comment) for above in gap) else []
+            gap = _trailing(item)
+        else:
+            gap = []
+    return trailing + gap
 
 
 def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
@@ -139,10 +147,10 @@ def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, 
     return edited
 
 
-def _unfit(text: str, path: tuple[str, str]) -> UnfitError:
+def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> UnfitError:
     start = max(0, text.find(path[0]))
     message = f"`{'.'.join(path)}` cannot be edited as it is written here"
-    return UnfitError(Problem("TW102", message, start, start + len(path[0]), _FIX.format(*path)))
+    return UnfitError(Problem("TW102", message, start, start + len(path[0]), fix.format(*path)))
 
 
 def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
