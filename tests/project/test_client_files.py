@@ -225,29 +225,39 @@ def test_toml_knows_headers(before: str) -> None:
     assert tomllib.loads(again)["servers"]["n"] == {"c": "3"}
 
 
-@pytest.mark.parametrize("before", ["[servers]\nn.c = '1'\n", "servers.n.c = '1'\n"])
-def test_toml_with_dots_gets_headers(before: str) -> None:
-    made = toml.with_table(before, ("servers", "n"), {"c": "2", "env": {"X": "y"}})
-    assert tomllib.loads(made) == {"servers": {"n": {"c": "2", "env": {"X": "y"}}}}
-    assert not tomllib.loads(toml.without_table(made, ("servers", "n"))).get("servers")
-
-
-@pytest.mark.parametrize(
-    "before",
-    [
-        "servers = {m = {c = '1'}}\n",
-        "servers = {n = {c = '1'}}\n",
-        "servers = 'none'\n",
-        "[[servers]]\nc = '1'\n",
-        "[servers.n]\nc = '1'\n[b]\n[servers.n.env]\nX = 'y'\n",
-    ],
-)
+@pytest.mark.parametrize("before", ["servers = {m = {c = '1'}}\n", "[servers]\nn.c = '1'\n", "servers.n.c = '1'\n"])
 def test_toml_in_one_value_is_left_to_people(before: str) -> None:
     with pytest.raises(UnfitError) as refused:
         toml.with_table(before, ("servers", "n"), {"c": "2"})
     assert refused.value.problem.help == (
         "write it under a header of its own, such as `[servers.n]`, and run the command again"
     )
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["[[l]]\n[[l.k]]\n[servers.n]\n[[l]]\n", "[servers.n]\n[[l]]\n[servers.m]\n"],
+)
+def test_toml_that_would_be_put_in_another_order_is_refused(before: str) -> None:
+    with pytest.raises(UnfitError) as refused:
+        toml.with_table(before, ("servers", "n"), {"c": "2"})
+    assert refused.value.problem.help == (
+        "put the headers that begin with `servers` next to each other, and run the command again"
+    )
+
+
+def test_toml_keeps_what_stands_between_the_tables_of_a_server() -> None:
+    before = "[servers.n]\nc = '1'\n# of env\n[servers.n.env]\nX.y = '1'\n\n# of b\n[b]\n[servers.n.more]\n# end\n"
+    assert toml.with_table(before, ("servers", "n"), {"c": "2"}) == (
+        '[servers.n]\nc = "2"\n# of env\n\n# of b\n[b]\n# end\n'
+    )
+    assert toml.without_table(before, ("servers", "n")) == "# of env\n\n# of b\n[b]\n# end\n"
+
+
+def test_toml_stays_as_long_when_a_server_is_replaced_again() -> None:
+    before = toml.with_table("", ("servers", "n"), {"c": "1", "env": {"X": "y"}}) + "\n[b]\n"
+    after = toml.with_table(before, ("servers", "n"), {"c": "2", "env": {"X": "y"}})
+    assert after == before.replace('"1"', '"2"')
 
 
 def test_a_link_stays_a_link_and_a_mode_a_mode(tmp_path: Path) -> None:

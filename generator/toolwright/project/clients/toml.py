@@ -1,4 +1,4 @@
-"""TOML, edited with tomlkit: a table of two keys put in, or taken out, and nothing else touched.
+"""TOML, edited where it stands: a table of two keys put in, or taken out, and all else byte for byte.
 
 Takes text; gives text, or raises `UnfitError` with the place of what is in the way. A table that is written with
 headers is edited; one inside another value is left to people. What comes out is read again and compared with what was
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from toolwright.compile.syntax.positions import Problem
 from toolwright.project.clients.jsonc import UnfitError
 
 if TYPE_CHECKING:
-    from tomlkit.items import Table
+    from tomlkit.container import Container
+    from tomlkit.items import Item, Key, Table
 
 _PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
 _FIX: Final = "write it under a header of its own, such as `[{}.{}]`, and run the command again"
+_TOGETHER: Final = "put the headers that begin with `{}` next to each other, and run the command again"
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
@@ -33,113 +35,122 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
     Raises:
         UnfitError: The text is not TOML, or the table stands inside another value.
     """
-    before = _parse(text)
+    import tomlkit
+
+    before = _parsed(text)
     tables = _tables(before, path[0])
     if tables.get(path[1]) == value:
         return text
-    edited = _replace(text, path, value) if path[1] in tables else _append(text, path, value)
+    newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    block = tomlkit.dumps({path[0]: {path[1]: value}}).replace("\n", newline)
+    if path[1] in tables:
+        edited = _replaced(text, path, block)
+    else:
+        gap = ("" if not text or text.endswith("\n") else newline) + (newline if text.strip() else "")
+        edited = text + gap + block
     return _checked(text, edited, {**before, path[0]: {**tables, path[1]: dict(value)}}, path)
 
 
 def without_table(text: str, path: tuple[str, str]) -> str:
     """The text without a table; as it is where there is none. Raises UnfitError as `with_table` does."""
-    before = _parse(text)
+    before = _parsed(text)
     tables = _tables(before, path[0])
     if path[1] not in tables:
         return text
+    edited = _replaced(text, path, "")
+    if text.startswith(edited.rstrip("\r\n")) and edited.endswith(("\n\n", "\n\r\n")):
+        edited = edited.removesuffix("\n").removesuffix("\r")  # the empty line between the last table and those above
     after = {**before, path[0]: {key: value for key, value in tables.items() if key != path[1]}}
-    return _checked(text, _replace(text, path, None), after, path)
+    return _checked(text, edited, after, path)
 
 
-def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    tables = document.get(key)
-    return tables if isinstance(tables, dict) else {}
-
-
-def _parse(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        match = _PLACE.search(str(error))
+        place = _PLACE.search(str(error))
         lines = text.split("\n")
-        line, column = map(int, match.groups()) if match else (len(lines), len(lines[-1]) + 1)
-        offset = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+        line, column = map(int, place.groups()) if place else (len(lines), len(lines[-1]) + 1)
+        offset = sum(len(above) + 1 for above in lines[: line - 1]) + column - 1
         message = _PLACE.sub("", str(error)).strip()
         raise UnfitError(Problem("TW004", f"this is not TOML: {message}", offset, offset + 1)) from error
 
 
-def _append(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
-    import tomlkit
-
-    block = tomlkit.dumps({path[0]: {path[1]: value}}).replace("\n", _newline(text))
-    if not text.strip():
-        return text + block
-    return text + _newline(text) * (1 if text.endswith("\n") else 2) + block
+def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The tables in a table of a document; none where there is something else."""
+    tables = document.get(key)
+    return tables if isinstance(tables, dict) else {}
 
 
-def _replace(text: str, path: tuple[str, str], value: Mapping[str, Any] | None) -> str | None:
-    """The text with another table or, if there is no value, without it; `None` if it stands inside another value."""
+def _replaced(text: str, path: tuple[str, str], block: str) -> str:
+    """The text with other lines, if any, in place of those of a table; as it is where that table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
-    from tomlkit.items import Table, Whitespace
+    from tomlkit.items import Whitespace
 
-    newline = _newline(text)
     try:
         document = tomlkit.parse(text)
-    except TOMLKitError:  # which knows an older TOML than Python does
-        return None
-    parents = [item for key, item in document.body if key == path[0] and isinstance(item, Table) and path[1] in item]
-    if len(parents) != 1 or not isinstance(old := parents[0][path[1]], Table):
-        return None
-    tables = parents[0]
-    comments = "".join(f"{comment}{newline}{newline}" for comment in _comments_below(old)).removesuffix(newline)
-    if value is None:
-        at = next(index for index, (key, _) in enumerate(tables.value.body) if key == path[1])
-        tables.remove(path[1])
-        tables.value.body[at] = (None, Whitespace(comments))
-        if not comments:  # nor the empty line that parted the table from what is above, at the end of the file
-            return re.sub(r"(^|\r?\n)(?:\r?\n)+\Z", r"\1", tomlkit.dumps(document))
-    else:
-        new = cast("Table", tomlkit.parse(tomlkit.dumps({path[1]: value}).replace("\n", newline))[path[1]])
-        last = next((each for each in reversed([*new.values()]) if isinstance(each, Table)), new)
-        last.value.body.append((None, Whitespace(newline + comments if comments else "")))
-        tables[path[1]] = new
-    return tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise _unfit(text, path) from error
+    if document.as_string() != text:  # tomlkit moves arrays of tables that stand between tables of one parent
+        raise _unfit(text, path, _TOGETHER)
+    for parent in _under(document, path[0]):
+        for table in _under(parent.value, path[1]):
+            rows = parent.value.body
+            index = next(index for index, (_, item) in enumerate(rows) if item is table)
+            lines = block + "".join(item.as_string() for item in _trailing(table))
+            rows[index] = None, Whitespace(lines)  # which is printed as it stands
+            block = ""  # headers of one table may stand apart
+    return document.as_string()
 
 
-def _newline(text: str) -> str:
-    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+def _under(container: Container, name: str) -> list[Table]:
+    """The tables of a name that begin with a header."""
+    return [item for key, item in container.body if key == name and _has_header(item, key)]
 
 
-def _comments_below(table: Table) -> Iterator[str]:
-    """The comments between a table's entries and the next header, also in tables inside: they belong to the header."""
+def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
+    """Whether an item is a table that begins with a header, not with a dotted key."""
     from tomlkit.items import Table
 
-    body = table.value.body
-    entries = [index for index, (key, item) in enumerate(body) if key is not None and not isinstance(item, Table)]
-    text = ""
-    for _, item in body[max(entries, default=-1) + 1 :]:
-        if isinstance(item, Table):
-            if text.strip():
-                yield text.strip("\r\n")
-            text = ""
-            yield from _comments_below(item)
+    return isinstance(item, Table) and key is not None and not key.is_dotted()
+
+
+def _trailing(table: Table) -> list[Item]:
+    """Comments and empty lines behind the values of a table and of those in it: they belong to the next header.
+
+    Empty lines alone before the header of a table in it go with that header.
+    """
+    from tomlkit.items import Comment
+
+    trailing: list[Item] = []
+    gap: list[Item] = []
+    for key, item in table.value.body:
+        if key is None:
+            gap.append(item)
+        elif _has_header(item, key):
+            trailing += gap if any(isinstance(above, Comment) for above in gap) else []
+            gap = _trailing(item)
         else:
-            text += item.as_string()
-    if text.strip():
-        yield text.strip("\r\n")
+            gap = []
+    return trailing + gap
 
 
-def _checked(text: str, edited: str | None, after: Mapping[str, Any], path: tuple[str, str]) -> str:
+def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
     """The edited text, if it means what it should. Raises UnfitError."""
     try:
-        if edited is not None and _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0]):
-            return edited
+        is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
     except tomllib.TOMLDecodeError:
-        pass
+        is_right = False
+    if not is_right:
+        raise _unfit(text, path)
+    return edited
+
+
+def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> UnfitError:
     start = max(0, text.find(path[0]))
     message = f"`{'.'.join(path)}` cannot be edited as it is written here"
-    raise UnfitError(Problem("TW102", message, start, start + len(path[0]), _FIX.format(*path)))
+    return UnfitError(Problem("TW102", message, start, start + len(path[0]), fix.format(*path)))
 
 
 def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
