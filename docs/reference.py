@@ -31,12 +31,12 @@ def manifest() -> str:
     lines = [
         "# The manifest",
         "",
-        "Made from the manifest's own JSON Schema, which `toolwright schema` prints. What MCP defines is written as",
-        "MCP writes it and goes on the wire; what is toolwright's own stands under `toolwright` and never does.",
+        "This page is generated from the JSON Schema of manifests, which `toolwright schema` prints. Keys that MCP defines",
+        "are written as in MCP and go on the wire; toolwright's own keys are under `toolwright` and never do.",
         "",
-        "What `handles` mean for handlers and callers: [State between calls](handles.md); `task`: [Tasks](tasks.md).",
+        "See also [State between calls](handles.md) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]
-    lines += _Sections(titles).of("The whole", schema)
+    lines += _Sections(titles).of("The whole manifest", schema)
     for name, part in schema["$defs"].items():
         lines += _Sections(titles).of(_sentence(titles[f"#/$defs/{name}"]), part)
     return "\n".join(lines) + "\n"
@@ -49,7 +49,7 @@ def diagnostics() -> str:
         [
             "# Diagnostics",
             "",
-            "Errors stop the compiler; warnings do not, unless `--strict` makes them count. A warning is silenced with",
+            "Errors stop the compiler; warnings do not, unless you run it with `--strict`. Silence a warning with",
             "`lint: {ignore: [TW310]}` in the manifest, or under a tool's own `toolwright` key.",
             "",
             "| code | severity | meaning |",
