@@ -9,9 +9,8 @@ own templates and runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolwright import ir
@@ -22,21 +21,7 @@ from toolwright.diagnostics import Diagnostic, Place, has_errors
 if TYPE_CHECKING:
     from toolwright.codegen.pages.artifacts import Artifact
     from toolwright.codegen.pages.primitive_code import PackageCode
-    from toolwright.compile.source import Document, Reader
-
-
-class Steps:
-    """The steps that take each tool by itself. A subclass may do them elsewhere, or know their results from before."""
-
-    def to_check(self, resolved: Resolved) -> Resolved:
-        """The manifest with those of its tools that have to be checked by themselves: here all."""
-        return resolved
-
-    def begin_models(self, manifest: ir.Manifest) -> Callable[[], PackageCode]:
-        """Begin to make the models of a manifest; what is given waits for them."""
-        from toolwright.codegen.pages import modules
-
-        return lambda: modules.make_all(manifest)
+    from toolwright.compile.source import Bundle, Document, Reader
 
 
 @dataclass(frozen=True)
@@ -50,12 +35,42 @@ class Result:
     diagnostics: tuple[Diagnostic, ...]
     documents: Mapping[str, Document]
     is_clean: bool = False
-    steps: Steps = field(default_factory=Steps)
 
-    @cached_property
-    def artifacts(self) -> tuple[Artifact, ...]:
-        """All files of the package, made when they are first asked for; none of a manifest that is wrong."""
-        return () if self.manifest is None else generate(self.manifest, self.steps)
+
+@dataclass(frozen=True)
+class Unchecked:
+    """A manifest that was resolved and has yet to be checked; `read` gives it."""
+
+    bundle: Bundle
+    resolved: Resolved
+    diagnostics: Sequence[Diagnostic]
+    wrong: Sequence[Diagnostic]
+
+    def check(self, part: Resolved, shown: str, command: str | None = None, forgiven: Collection[str] = ()) -> Result:
+        """Check the manifest, and lower it.
+
+        Args:
+            part: The resolved manifest with those of its tools that have to be checked by themselves.
+            shown: Its path as headers of generated files show it.
+            command: What generates its package, as headers show it.
+            forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+        """
+        bundle, resolved = self.bundle, self.resolved
+        diagnostics, wrong = [*self.diagnostics], [*self.wrong]
+        right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
+        wrong += validate.schemas(bundle, right)
+        overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
+        wrong += overlays.leading(overlaid, validate.patched(resolved, right))
+        diagnostics += validate.in_order(bundle, wrong)
+        if has_errors(diagnostics):
+            return Result(None, tuple(diagnostics), bundle.documents)
+        judged = overlays.leading(overlaid, rules.check(resolved, part))
+        diagnostics = rules.suppressed(resolved, [*diagnostics, *judged])
+        if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
+            return Result(None, tuple(diagnostics), bundle.documents)
+        manifest = lower.lower(resolved, shown)
+        manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")
+        return Result(manifest, tuple(diagnostics), bundle.documents, not diagnostics)
 
 
 def compile_manifest(
@@ -63,7 +78,6 @@ def compile_manifest(
     reader: Reader,
     shown: str | None = None,
     command: str | None = None,
-    steps: Steps | None = None,
     forgiven: Collection[str] = (),
 ) -> Result:
     """Compile the manifest at `entry`.
@@ -73,10 +87,16 @@ def compile_manifest(
         reader: Reads it and what it includes.
         shown: Its path as headers of generated files show it; by default the same.
         command: What generates its package, as headers show it.
-        steps: How what concerns single tools is done; by default all of it, here and now.
         forgiven: Codes of errors in what a manifest means that do not stop the compiler.
     """
-    steps = steps or Steps()
+    manifest = read(entry, reader)
+    if isinstance(manifest, Result):
+        return manifest
+    return manifest.check(manifest.resolved, shown or entry, command, forgiven)
+
+
+def read(entry: str, reader: Reader) -> Unchecked | Result:
+    """Read the manifest at `entry` and resolve it; a result without a manifest where that is not possible."""
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
         return Result(None, tuple(diagnostics), {})
@@ -91,26 +111,16 @@ def compile_manifest(
     if has_errors(wrong):
         wrong += validate.schemas(bundle)
         return Result(None, (*diagnostics, *validate.in_order(bundle, wrong)), bundle.documents)
-    resolved = resolve(bundle)
-    part = steps.to_check(resolved)
-    right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
-    wrong += validate.schemas(bundle, right)
-    overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
-    wrong += overlays.leading(overlaid, validate.patched(resolved, right))
-    diagnostics += validate.in_order(bundle, wrong)
-    if has_errors(diagnostics):
-        return Result(None, tuple(diagnostics), bundle.documents)
-    judged = overlays.leading(overlaid, rules.check(resolved, part))
-    diagnostics = rules.suppressed(resolved, [*diagnostics, *judged])
-    if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
-        return Result(None, tuple(diagnostics), bundle.documents)
-    manifest = lower.lower(resolved, shown or entry)
-    manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")
-    return Result(manifest, tuple(diagnostics), bundle.documents, not diagnostics, steps)
+    return Unchecked(bundle, resolve(bundle), diagnostics, wrong)
 
 
-def generate(manifest: ir.Manifest, steps: Steps | None = None) -> tuple[Artifact, ...]:
-    """All files of the package of a checked manifest, in a fixed order."""
-    from toolwright.codegen.pages import artifacts
+def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = None) -> tuple[Artifact, ...]:
+    """All files of the package of a checked manifest, in a fixed order.
 
-    return artifacts.make_artifacts(manifest, (steps or Steps()).begin_models(manifest))
+    Args:
+        manifest: The manifest.
+        models: Waits for its models, where they were begun; by default they are made here and now.
+    """
+    from toolwright.codegen.pages import artifacts, modules
+
+    return artifacts.make_artifacts(manifest, models or (lambda: modules.make_all(manifest)))

@@ -16,10 +16,10 @@ def digest(data: bytes) -> str:
 @cache
 def of_generator() -> str:
     """A digest of toolwright itself, so that a changed generator makes everything anew."""
-    made = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):
         for path in sorted(folder.rglob("*")):
             if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and path.is_file():
-                made.update(path.relative_to(folder).as_posix().encode())
-                made.update(path.read_bytes())
-    return f"sha256:{made.hexdigest()}"
+                sha256.update(path.relative_to(folder).as_posix().encode())
+                sha256.update(path.read_bytes())
+    return f"sha256:{sha256.hexdigest()}"

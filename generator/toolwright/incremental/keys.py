@@ -40,16 +40,16 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     folder = posixpath.dirname(resolved.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}
     names = frozenset(tool.name for tool in resolved.tools)
-    shared = digest(to_json([[files[key.file], key.name, found.schema] for key, found in resolved.shared.items()]))
+    shared = digest(to_json([[files[key.file], key.name, outline.schema] for key, outline in resolved.shared.items()]))
 
     def of_tool(tool: Declared) -> str:
         parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, _use(tool, names)]
-        if any(found.shared() for _, found in resolved.schemas(tool)):
+        if any(outline.shared() for _, outline in resolved.schemas(tool)):
             parts.append(shared)
-        made = head.copy()
-        made.update(tool.data)
-        made.update(to_json(parts))
-        return f"sha256:{made.hexdigest()}"
+        hasher = head.copy()
+        hasher.update(tool.data)
+        hasher.update(to_json(parts))
+        return f"sha256:{hasher.hexdigest()}"
 
     around = [
         *made_by,

@@ -48,7 +48,7 @@ class Module:
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
-def modules(manifest: ir.Manifest, made: PackageCode, units: Mapping[str, str]) -> list[Module]:
+def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
     """The modules of models of a manifest, what others import first.
 
     Args:
@@ -56,13 +56,13 @@ def modules(manifest: ir.Manifest, made: PackageCode, units: Mapping[str, str]) 
         made: What was made of it.
         units: A digest for each tool of what its module is made from.
     """
-    return [*_shared(manifest, made), *_primitives(manifest, made), *_tools(manifest, units)]
+    return [*_shared(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
 
 
-def _shared(manifest: ir.Manifest, made: PackageCode) -> Iterator[Module]:
-    sources = [module.source for module in (*made.circles.values(), *made.shared.values())]
+def _shared(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
+    sources = [module.source for module in (*code.circles.values(), *code.shared.values())]
     around = digest("\0".join(sources).encode())
-    for circle in made.circles:
+    for circle in code.circles:
         members = [each for each in manifest.shared if each.circle is not None and naming.circle(each.circle) == circle]
         places = [(naming.shared_class(each.names), each.schema.place) for each in members]
         places.sort(key=lambda each: -len(each[0]))
@@ -71,15 +71,15 @@ def _shared(manifest: ir.Manifest, made: PackageCode) -> Iterator[Module]:
             f"shared.{circle}", digest(f"{around} {circle}".encode()), what, (*places, ("", members[0].schema.place))
         )
     for schema in manifest.shared:
-        if schema.name in made.shared:
+        if schema.name in code.shared:
             name = f"shared.{schema.names.module}"
             what = f"the shared schema `{schema.name}`"
             yield Module(name, digest(f"{around} {name}".encode()), what, (("", schema.schema.place),))
 
 
-def _primitives(manifest: ir.Manifest, made: PackageCode) -> Iterator[Module]:
+def _primitives(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
-    for primitive, unit in zip(primitives, made.primitives, strict=True):
+    for primitive, unit in zip(primitives, code.primitives, strict=True):
         if unit.home is not None and unit.module:
             what = f"the {primitive.kind} `{primitive.key}`"
             yield Module(unit.home, digest(unit.module.encode()), what, (("", primitive.place),))
@@ -113,9 +113,9 @@ def prove(
     sources = {"__init__.py": b""}  # what it exports, models do not need
     root = f"{manifest.package}/"
     sources |= {
-        one.path.removeprefix(root): one.data
-        for one in artifacts
-        if one.path.startswith(f"{root}models/") and one.path.endswith(".py")
+        artifact.path.removeprefix(root): artifact.data
+        for artifact in artifacts
+        if artifact.path.startswith(f"{root}models/") and artifact.path.endswith(".py")
     }
     names = [module.name for module in todo]
     jobs: list[Job] = [

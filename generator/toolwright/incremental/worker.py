@@ -95,12 +95,12 @@ class Workers:
 @contextmanager
 def workers() -> Iterator[Workers | None]:
     """Workers for the length of a block; None where they could save no time."""
-    made = Workers() if worthwhile() else None
+    workers_started = Workers() if worthwhile() else None
     try:
-        yield made
+        yield workers_started
     finally:
-        if made is not None:
-            made.stop()
+        if workers_started is not None:
+            workers_started.stop()
 
 
 def worthwhile() -> bool:

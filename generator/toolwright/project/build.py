@@ -141,22 +141,28 @@ def _built(
     command = f"toolwright generate {shlex.quote(shown)}{target.option}"
     cache_name = user_cache.name(target.folder, name, "units")
     before = cache.load(user_cache.read(cache_name)) if trust else cache.Cache()
-    steps = reuse.Reuse(before, (digests.of_generator(), shown, command), workers)
-    compiled = pipeline.compile_manifest(path, reader, shown, command, steps)
+    manifest = pipeline.read(path, reader)
+    if isinstance(manifest, pipeline.Result):
+        return Built(diagnostics=manifest.diagnostics, documents=manifest.documents, failed=True)
+    reusable = reuse.Reuse.of(manifest.resolved, before, (digests.of_generator(), shown, command), workers)
+    compiled = manifest.check(reusable.to_check, shown, command)
     result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
     if compiled.manifest is None:
         return result
-    entry = lock.Entry(steps.digest(compiled.manifest))
+    begun = reusable.begin(compiled.manifest)
+    entry = lock.Entry(reusable.digest(compiled.manifest))
     there = tree.Tree(target.folder)
     package = tree.generated(there, known, name, compiled.manifest.package)
     at = package_at(path, compiled)
-    changes = tree.compare(there, known, name, entry, compiled.artifacts, force=force, at=at, project=project)
+    artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
+    changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
     is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
-    if writes and changes.changes and (refused := steps.prove(compiled)):
-        return replace(result, diagnostics=(*result.diagnostics, *refused), failed=True)
+    proof = begun().prove(artifacts) if writes and changes.changes else None
+    if proof is not None and proof.diagnostics:
+        return replace(result, diagnostics=(*result.diagnostics, *proof.diagnostics), failed=True)
 
     def keep() -> None:
-        user_cache.write(cache_name, cache.dump(steps.cache(compiled)))
+        user_cache.write(cache_name, cache.dump(begun().cache(proof, is_clean=compiled.is_clean)))
         if not compiled.diagnostics and not changes.diagnostics:
             note = freshness.noted(reader, target.folder, target.option, changes.lock.manifests[name])
             freshness.remember(target.folder, name, note)

@@ -733,10 +733,8 @@ def _config() -> JSONSchemaParserConfig:
         custom_template_dir=package_data.TEMPLATES / "models",
         enum_field_as_literal=LiteralType.All,
         formatters=[],
-        field_constraints=True,
         skip_root_model=True,
         strict_nullable=True,
-        use_annotated=True,
         use_standard_collections=True,
         use_tuple_for_fixed_items=True,
         use_union_operator=True,
@@ -804,61 +802,37 @@ def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
     absent is told to the template, not to the generator. `roots` are the classes that come last."""
     if plan.root is not None and plan.values is None:
         # The generator forgets the items of a list that is recursive at the top.
-        return {"anyOf": [_with_tuples(plan.root, roots)]}
-    properties: dict[str, Json] = {key: _with_tuples(field.schema) for key, field in _keyed(plan)}
+        return {"anyOf": [_as_input(plan.root, roots)]}
+    properties: dict[str, Json] = {key: _as_input(field.schema) for key, field in _keyed(plan)}
     if plan.values is not None:
-        properties[_VALUES] = _with_tuples(plan.values, roots if plan.root is not None else ())
+        properties[_VALUES] = _as_input(plan.values, roots if plan.root is not None else ())
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _with_tuples(schema: Json, later: Collection[str] = ()) -> Json:
-    """The schema with each tuple as its type's text, since the generator would make a class of one in another type.
+def _as_input(schema: Json, later: Collection[str] = ()) -> Json:
+    """The schema as the generator takes it: with the length of each tuple, and the names of types in place of formats.
 
-    A type in brackets after a base is read at once, and the generator takes no text with quotes in it: there a tuple
-    that holds one of the classes `later` becomes a list.
+    Each place of a tuple is a choice of one, since the generator would make a class of a tuple right in another. A type
+    in brackets after a base is read at once: there a tuple that holds one of the classes `later` becomes a list.
     """
     match schema:
         case {"prefixItems": items} if not {*later}.isdisjoint(referred(schema)):
-            return {"type": "array", "items": {"anyOf": [_with_tuples(item, later) for item in items]}}
-        case {"prefixItems": _}:
-            return {"type": "object", "x-python-type": _in_tuple(schema)}
+            return {"type": "array", "items": {"anyOf": [_as_input(item, later) for item in items]}}
+        case {"prefixItems": items}:
+            places = [{"anyOf": [_as_input(item)]} for item in items]
+            return {"type": "array", "prefixItems": places, "minItems": len(places), "maxItems": len(places)}
         case {"anyOf": choices}:
-            return {"anyOf": [_with_tuples(choice, later) for choice in choices]}
+            return {"anyOf": [_as_input(choice, later) for choice in choices]}
         case {"handle": kind}:
             return {"type": "object", "x-python-type": naming.handle_id(kind)}
         case {"format": form}:
             return {"type": "object", "x-python-type": _FORMATS[form]}
         case {"type": "array", "items": item}:
-            return {"type": "array", "items": _with_tuples(item, later)}
+            return {"type": "array", "items": _as_input(item, later)}
         case {"type": "object", "additionalProperties": values}:
-            return {"type": "object", "additionalProperties": _with_tuples(values, later)}
+            return {"type": "object", "additionalProperties": _as_input(values, later)}
         case _:
             return schema
-
-
-def _in_tuple(schema: Json) -> Code:
-    """The type of a tuple, or of what is in one."""
-    match schema:
-        case {"prefixItems": items}:
-            return code("tuple[{}]", join(", ", map(_in_tuple, items)))
-        case {"anyOf": choices}:
-            return join(" | ", map(_in_tuple, choices))
-        case {"handle": kind}:
-            return naming.handle_id(kind)
-        case {"enum": members}:
-            return code("Literal[{}]", join(", ", map(literal, members)))
-        case {"type": "array", "items": item}:
-            return code("list[{}]", _in_tuple(item))
-        case {"type": "object", "additionalProperties": values}:
-            return code("dict[str, {}]", _in_tuple({} if values is True else values))
-        case {"format": form}:
-            return _FORMATS[form]
-        case {"type": name}:
-            return _SCALARS[name]
-        case {"$ref": reference}:
-            return Name(str(reference).rpartition("/")[2])
-        case _:
-            return code("Any")
 
 
 _FORMATS = {
@@ -870,14 +844,6 @@ _FORMATS = {
     "uuid": Name("UUID"),
 }
 """The types of texts with a format."""
-
-_SCALARS = {
-    "string": code("str"),
-    "integer": code("int"),
-    "number": code("float"),
-    "boolean": code("bool"),
-    "null": code("None"),
-}
 
 
 def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
