@@ -77,7 +77,7 @@ def _compared(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     versions = [str(version.manifest.server.get("version", "")) for version in (old, new) if version.manifest]
-    shown = printers.Shown(old.name, new.name, old.documents, new.documents, *versions)
+    shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:
         case "json":
             out(printers.json(changes, shown))
