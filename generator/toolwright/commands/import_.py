@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from toolwright.compile.source import Document
     from toolwright.diagnostics import Diagnostic
-    from toolwright.importers.acceptance import Made
-    from toolwright.importers.live import Listed
+    from toolwright.importers.acceptance import ImportResult
+    from toolwright.importers.live import ServerListing
 
 _T = TypeVar("_T")
 
@@ -128,7 +128,7 @@ def again(file: str, arguments: argparse.Namespace) -> str:
     """What imports a document again, after `toolwright import`: the source without credentials, and all options."""
     from toolwright.importers.openapi import sources as documents
 
-    words = ["openapi", documents.shown(file), *_selected(arguments)]
+    words = ["openapi", documents.hide_credentials(file), *_selected(arguments)]
     if arguments.name is not None:
         words += ["--name", arguments.name]
     if getattr(arguments, "prefix", ""):
@@ -151,33 +151,33 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
         raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
     source = sources.of(arguments.url, arguments.command, arguments)
 
-    def make(listed: Listed) -> Made:
+    def make(listed: ServerListing) -> ImportResult:
         from toolwright.importers import servers
 
-        return servers.manifest(
+        return servers.make_manifest(
             listed,
             name=arguments.name,
-            otherwise=sources.name(source),
+            default_name=sources.name(source),
             prefix=arguments.prefix,
             client=arguments.client,
         )
 
     deadline = sources.deadline(arguments)
     asked = sources.manifest(source, arguments, make, deadline)
-    return _import(source.shown, asked, arguments, "the server", deadline.held)
+    return _import(source.label, asked, arguments, "the server", deadline.enforce)
 
 
 def _import_tools(arguments: argparse.Namespace) -> int:
-    def make() -> Made:
+    def make() -> ImportResult:
         from toolwright.importers import acceptance, reading, tools
         from toolwright.project.files import disk
 
         document = reading.read(arguments.file, disk.Disk(), tools.parse, "a saved tools/list result in JSON")
-        listed, info = tools.listed(document.value)
+        listed, info = tools.find_tools(document.value)
         name = arguments.name or info.get("name") or Path(arguments.file).stem
-        made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
-        settled = acceptance.settle(made.manifest)
-        return acceptance.Made(settled.manifest, "", (*made.notes, *settled.notes), settled.warnings)
+        made = tools.make_manifest(listed, name=name, info=info, prefix=arguments.prefix)
+        settled = acceptance.repair(made.manifest)
+        return acceptance.ImportResult(settled.manifest, "", (*made.notes, *settled.notes), settled.warnings)
 
     return _import(arguments.file, make, arguments, "the file")
 
@@ -188,10 +188,12 @@ def _import_openapi(arguments: argparse.Namespace) -> int:
     make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
     words = [*(["--fragment"] if arguments.fragment else []), *(["-o", arguments.output] if arguments.output else [])]
     command = " ".join(["toolwright import", again(arguments.file, arguments), *map(shlex.quote, words)])
-    return _import(documents.shown(arguments.file), make, arguments, "the document", command=command)
+    return _import(documents.hide_credentials(arguments.file), make, arguments, "the document", command=command)
 
 
-def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Callable[[], Made]:
+def openapi(
+    file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = ""
+) -> Callable[[], ImportResult]:
     """What makes a manifest of an OpenAPI document.
 
     Raises:
@@ -199,7 +201,7 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
     """
     new_names = renames(arguments.rename)
 
-    def make() -> Made:
+    def make() -> ImportResult:
         from toolwright.importers.openapi import manifest as assembling
         from toolwright.importers.openapi import sources as documents
         from toolwright.importers.openapi.naming import Selection
@@ -213,18 +215,18 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
             longest=arguments.trim_descriptions,
             pages=getattr(arguments, "pages", False),
         )
-        return assembling.manifest(documents.documents(file), selection, name, options)
+        return assembling.make_manifest(documents.read_documents(file), selection, name, options)
 
     return make
 
 
 def attempt(shown: str, make: Callable[[], _T]) -> _T | None:
     """What `make` gives of the source that people call `shown`; None where that fails, which is told."""
-    from toolwright.importers.reading import DocumentError, RefusedError
+    from toolwright.importers.reading import DocumentError, SourceError
 
     try:
         return make()
-    except RefusedError as error:
+    except SourceError as error:
         if isinstance(error, DocumentError) and error.diagnostics:
             _tell(error.diagnostics, error.documents)
         else:
@@ -235,7 +237,7 @@ def attempt(shown: str, make: Callable[[], _T]) -> _T | None:
 
 def _import(
     shown: str,
-    make: Callable[[], Made],
+    make: Callable[[], ImportResult],
     arguments: argparse.Namespace,
     who: str,
     bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -257,7 +259,7 @@ def _import(
         raise UsageError("--name is empty")
     is_fragment = getattr(arguments, "fragment", False)
 
-    def written() -> tuple[Made, str]:
+    def written() -> tuple[ImportResult, str]:
         made = make()
         manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
         with bounded():

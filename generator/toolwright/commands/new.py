@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from toolwright.importers.acceptance import Made
-    from toolwright.importers.live import Listed
+    from toolwright.importers.acceptance import ImportResult
+    from toolwright.importers.live import ServerListing
     from toolwright.project.scaffold import Origin
 
 
@@ -86,10 +86,10 @@ def _openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Or
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
     make = import_.openapi(file, arguments, name=arguments.name)
-    return lambda: _read(documents.shown(file), make, import_.again(file, arguments))
+    return lambda: _read(documents.hide_credentials(file), make, import_.again(file, arguments))
 
 
-def _read(shown: str, make: Callable[[], Made], again: str) -> Origin:
+def _read(shown: str, make: Callable[[], ImportResult], again: str) -> Origin:
     """What a project starts from; `make` gives its manifest."""
     from toolwright.project import scaffold
 
@@ -105,12 +105,12 @@ def _mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]
     _refuse_selection(arguments)
     source = sources.of(url, arguments.command, arguments)
 
-    def make(listed: Listed) -> Made:
+    def make(listed: ServerListing) -> ImportResult:
         from toolwright.importers import servers
 
-        return servers.manifest(listed, name=None, otherwise=sources.name(source))
+        return servers.make_manifest(listed, name=None, default_name=sources.name(source))
 
-    return lambda: _read(source.shown, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …")
+    return lambda: _read(source.label, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …")
 
 
 _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {

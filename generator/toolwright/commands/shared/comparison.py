@@ -117,10 +117,10 @@ def live(target: str | Sequence[str]) -> Version:
 
     source = asking.Endpoint(target) if isinstance(target, str) else asking.Command(target)
     try:
-        made = servers.manifest(asking.read(source), name=None, otherwise="server")
-    except (asking.UnreachableError, acceptance.UnsettledError) as error:
+        made = servers.make_manifest(asking.read(source), name=None, default_name="server")
+    except (asking.UnreachableError, acceptance.UnfixableError) as error:
         raise VersionError(str(error)) from error
-    return replace(of_manifest(source.shown, made.manifest), is_listed=True)
+    return replace(of_manifest(source.label, made.manifest), is_listed=True)
 
 
 def of_manifest(name: str, value: Mapping[str, Any]) -> Version:
@@ -169,7 +169,7 @@ def _listed(path: str, reader: Reader) -> bytes | None:
         listed, info = tools.read(text)
     except (OSError, ValueError, RecursionError):
         return None  # what is wrong is told where the file is read as a manifest
-    made = tools.manifest(listed, name=info.get("name") or "server", info=info).manifest
+    made = tools.make_manifest(listed, name=info.get("name") or "server", info=info).manifest
     return json.dumps(made, indent=2).encode()
 
 

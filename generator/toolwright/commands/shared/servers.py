@@ -20,9 +20,9 @@ from toolwright_runtime.values.terminal import replace_controls
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolwright.importers.acceptance import Made
+    from toolwright.importers.acceptance import ImportResult
     from toolwright.importers.deadline import Deadline
-    from toolwright.importers.live import Listed, Source
+    from toolwright.importers.live import ServerListing, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -99,11 +99,11 @@ def deadline(arguments: argparse.Namespace) -> Deadline:
 
 
 def manifest(
-    source: Source, arguments: argparse.Namespace, make: Callable[[Listed], Made], deadline: Deadline
-) -> Callable[[], Made]:
+    source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
+) -> Callable[[], ImportResult]:
     """What asks a server and makes a manifest of what it says, within the bounds of the command line."""
 
-    def made() -> Made:
+    def made() -> ImportResult:
         from toolwright.importers import live
 
         listed = live.read(
@@ -113,7 +113,7 @@ def manifest(
             starting=live.STARTING if isinstance(source, live.Command) and not arguments.timeout else None,
             started=deadline.restart,
         )
-        with deadline.held():
+        with deadline.enforce():
             return make(listed)
 
     return made
@@ -163,7 +163,7 @@ def _url(text: str) -> str:
     except ValueError:
         fits = False
     if not fits:
-        raise UsageError(f"`{text}` is no http or https URL; a command stands after `--`, as in: -- {text}")
+        raise UsageError(f"`{text}` is not an http or https URL; a command stands after `--`, as in: -- {text}")
     return text
 
 
