@@ -465,7 +465,10 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
-        "note: tool `get-weather` has the same Python name as another entry; it got `pythonName: get_hyphen_minus_weather`",
+        (
+            "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
+            " get_hyphen_minus_weather`"
+        ),
         "note: `toolwright check` has 1 warning of what the file says",
     ]
     assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
@@ -552,9 +555,10 @@ def test_import_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "saved.json").write_text('{"tools": 5}')
     done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        'toolwright: `saved.json` cannot be imported: it does not have a list of tools: expected `{"tools": […]}`, a list, '
-        "or a JSON-RPC response\n"
+    assert (
+        done.stderr
+        == 'toolwright: `saved.json` cannot be imported: it does not have a list of tools: expected `{"tools": […]}`, a'
+        " list, or a JSON-RPC response\n"
     )
 
 

@@ -413,9 +413,10 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     done = scripted(tmp_path, {**HELLO, **lists}, "--client", "--name", "liar", "-o", "m.yaml")
     assert done.returncode == 0, done.stderr
     assert (
-        "note: the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked "
-        "before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
-    ) in done.stderr
+        "note: the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked"
+        " before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
+        in done.stderr
+    )
     made = yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))
     assert (made["emit"], made["client"]) == (["client"], {"hints": "untrusted"})
     overlay = {"tools": {name: {"policy": {"trusted": True}} for name in trusted}}

@@ -109,7 +109,10 @@ def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: 
     made = imported(tmp_path, {**HOST, "paths": paths, "x-operations": operations})
     assert len(made.manifest["tools"]) == 40
     assert made.notes == (
-        "references were followed where the specification does not allow any, as bundlers do: in place of an operation (40)",
+        (
+            "references were followed where the specification does not allow any, as bundlers do: in place of an"
+            " operation (40)"
+        ),
     )
 
 

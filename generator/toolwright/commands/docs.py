@@ -48,7 +48,7 @@ def _docs(arguments: argparse.Namespace) -> int:
             printer.add([Diagnostic("TW401", message, build.package_at(path, checked), help_)])
             continue
         made[target] = path
-        text = page.page(views.view(checked.manifest, checked.documents[path].value))
+        text = page.render(views.view(checked.manifest, checked.documents[path].value))
         try:
             _write(target, text, printer)
         except OSError as error:
