@@ -275,8 +275,8 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     assert gone.returncode == 0
     assert re.fullmatch(
         r"specs/other\.yaml: up to date\n"
-        r"made/test_weather_mcp\.py: 1 file removed, since `specs/weather\.yaml` is gone\n"
-        r"made/weather_mcp: \d+ files removed, since `specs/weather\.yaml` is gone\n",
+        r"made/test_weather_mcp\.py: 1 file removed, because `specs/weather\.yaml` is gone\n"
+        r"made/weather_mcp: \d+ files removed, because `specs/weather\.yaml` is gone\n",
         gone.stdout,
     )
     assert not (project / "made/weather_mcp").exists()
@@ -469,7 +469,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
             "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
             " get_hyphen_minus_weather`"
         ),
-        "note: `toolwright check` has 1 warning of what the file says",
+        "note: `toolwright check` has 1 warning about what the file says",
     ]
     assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())

@@ -279,7 +279,7 @@ def test_a_code_to_ignore_that_does_not_exist_is_told(
     monkeypatch.chdir(tmp_path)
     Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [TW501, TW999]}\n")
     assert cli.run(["diff", "a.yaml", "a.yaml"]) == 0
-    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is no code of a change\n"
+    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is not the code of a change\n"
 
 
 def test_an_unknown_code_is_a_bug() -> None:

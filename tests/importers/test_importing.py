@@ -586,7 +586,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),
         (["--include", "a"], 2, "operations are selected with --from openapi SOURCE"),
         (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),
-        (["--header", "A: b"], 2, "a server to start from is named with --from mcp"),
+        (["--header", "A: b"], 2, "name a server to start from with --from mcp"),
         (["--", "true"], 2, "unrecognized arguments: true"),
         (["--from", "mcp", "--", "no-such-program"], 1, "`no-such-program` cannot be started"),
     ],
