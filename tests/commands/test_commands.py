@@ -275,8 +275,8 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     assert gone.returncode == 0
     assert re.fullmatch(
         r"specs/other\.yaml: up to date\n"
-        r"made/test_weather_mcp\.py: 1 file removed, since `specs/weather\.yaml` is gone\n"
-        r"made/weather_mcp: \d+ files removed, since `specs/weather\.yaml` is gone\n",
+        r"made/test_weather_mcp\.py: 1 file removed, because `specs/weather\.yaml` is gone\n"
+        r"made/weather_mcp: \d+ files removed, because `specs/weather\.yaml` is gone\n",
         gone.stdout,
     )
     assert not (project / "made/weather_mcp").exists()
@@ -465,8 +465,11 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
-        "note: tool `get-weather` meets another in Python; it got `pythonName: get_hyphen_minus_weather`",
-        "note: `toolwright check` has 1 warning of what the file says",
+        (
+            "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
+            " get_hyphen_minus_weather`"
+        ),
+        "note: `toolwright check` has 1 warning about what the file says",
     ]
     assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())
@@ -552,9 +555,10 @@ def test_import_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "saved.json").write_text('{"tools": 5}')
     done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        'toolwright: `saved.json` cannot be imported: it holds no list of tools: expected `{"tools": […]}`, a list, '
-        "or a JSON-RPC response\n"
+    assert (
+        done.stderr
+        == 'toolwright: `saved.json` cannot be imported: it does not have a list of tools: expected `{"tools": […]}`, a'
+        " list, or a JSON-RPC response\n"
     )
 
 

@@ -46,7 +46,7 @@ def view(value: Mapping[str, Any], folder: Path) -> views.View:
 def rows(schema: Any, dialect: str = dialects.DRAFT_2020_12.uri) -> list[str]:
     """The tables of a schema in short: a line for each row."""
     lines = []
-    for table in tables.tables(ir.Schema(schema, dialect, Place(""))):
+    for table in tables.make_tables(ir.Schema(schema, dialect, Place(""))):
         for row in (table.whole, *table.rows):
             name = (table.name or "-") if row is table.whole else "  " * row.depth + row.name + "*" * row.required
             kinds = " | ".join(
@@ -229,7 +229,7 @@ def test_what_a_page_says(tmp_path: Path) -> None:
         {"command": "python", "args": ["-m", "sample_mcp"]},
         {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
     ]
-    assert "Message of the user" in Page(page.page(found)).text
+    assert "Message of the user" in Page(page.render(found)).text
 
 
 def used(model: views.Model) -> list[str]:
@@ -261,7 +261,7 @@ def test_each_shared_schema_has_one_place(tmp_path: Path) -> None:
         ),
         tmp_path,
     )
-    assert [(model.home.id, model.keys) for model in found.models] == [
+    assert [(model.anchor.id, model.keys) for model in found.models] == [
         ("schema-Ticket", ("id", "by", "on")),
         ("schema-Person", ("wrote",)),
         ("schema-Unused", ()),
@@ -276,14 +276,14 @@ def test_each_shared_schema_has_one_place(tmp_path: Path) -> None:
     assert used(unused) == []
     get, put, _ = found.sections[0].entries
     assert [len(part.tables) for part in (*get.parts, *put.parts)] == [1, 1, 1, 1]
-    assert [row.kinds[0].home and row.kinds[0].home.id for row in put.parts[0].tables[0].rows] == [
+    assert [row.kinds[0].anchor and row.kinds[0].anchor.id for row in put.parts[0].tables[0].rows] == [
         "schema-Ticket",
         "schema-Person",
     ]
     assert put.parts[0].tables[0].rows[0].description == "A ticket"
     assert [row.kinds[0].text for row in tickets.tables[0].rows] == ["integer", "Person", "Ticket"]
     assert [len(model.tables) for model in found.models] == [1, 1, 1]
-    shown = Page(page.page(found))
+    shown = Page(page.render(found))
     assert {link[1:] for link in shown.having("href")} <= set(shown.having("id"))
     assert "Ticket with id, by, on" in re.sub(r"\s+", " ", shown.text)
 
@@ -309,13 +309,13 @@ def test_a_schema_that_several_tools_bring_along_has_one_place(tmp_path: Path) -
         ),
         tmp_path,
     )
-    assert [(model.home.name, [use.key for use in model.uses]) for model in found.models] == [
+    assert [(model.anchor.name, [use.key for use in model.uses]) for model in found.models] == [
         ("Node", ["a", "b"]),
         ("Leaf", ["Node"]),
         ("Node", ["c", "d"]),
         ("Leaf", ["Node"]),
     ]
-    ids = [model.home.id for model in found.models]
+    ids = [model.anchor.id for model in found.models]
     assert ids[:2] == ["schema-Node", "schema-Leaf"]
     assert [re.sub("-[0-9a-f]{8}$", "-", one) for one in ids[2:]] == ["schema-Node-", "schema-Leaf-"]
     assert [kind.text for row in found.models[3].tables for kind in row.whole.kinds] == ["integer"]
@@ -341,7 +341,7 @@ def test_what_leads_to_something_else_is_another_schema(tmp_path: Path) -> None:
 
 def test_a_title_that_repeats_the_name_is_no_news() -> None:
     schema = {"properties": {"page_size": {"title": "Page Size"}, "n": {"title": "Number"}}}
-    [table] = tables.tables(ir.Schema(schema, dialects.DRAFT_2020_12.uri, Place("")))
+    [table] = tables.make_tables(ir.Schema(schema, dialects.DRAFT_2020_12.uri, Place("")))
     assert [row.title for row in table.rows] == [None, "Number"]
 
 
@@ -442,11 +442,11 @@ def hostile() -> dict[str, Any]:
 
 
 def test_text_never_becomes_markup(tmp_path: Path) -> None:
-    text = page.page(view(hostile(), tmp_path))
+    text = page.render(view(hostile(), tmp_path))
     harmless = re.sub(r"(</h3>)?<script>alert.[456].</script>", "calm", json.dumps(hostile()))
     harmless = harmless.replace(json.dumps(EVIL)[1:-1], "calm {{ x }}").replace(json.dumps(SCOPE)[1:-1], "calm")
     assert "alert(1)" not in harmless
-    found, plain = Page(text), Page(page.page(view(json.loads(harmless), tmp_path)))
+    found, plain = Page(text), Page(page.render(view(json.loads(harmless), tmp_path)))
     assert found.frame == plain.frame
     assert found.unsafe() == plain.unsafe() == []
     assert [tag for tag, _ in found.tags].count("script") == 1
@@ -531,7 +531,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_the_tools_of_public_servers(shard: int, corpus: Path, tmp_path: Path) -> None:
     for path in real.files(corpus, shard):
         made = view(real.imported(path).manifest, tmp_path)
-        found = Page(page.page(made))
+        found = Page(page.render(made))
         ids = found.having("id")
         assert len(ids) == len(set(ids)), path.stem
         assert {link[1:] for link in found.having("href") if link.startswith("#")} <= set(ids), path.stem
@@ -565,7 +565,7 @@ def test_a_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) -> None:
     path = str(ROOT / "specs" / "weather.yaml")
     checked = pipeline.compile_manifest(path, disk.Disk())
     assert checked.manifest is not None
-    said = opened(chromium, page.page(views.view(checked.manifest, checked.documents[path].value)), tmp_path)
+    said = opened(chromium, page.render(views.view(checked.manifest, checked.documents[path].value)), tmp_path)
     assert (said["console"], said["errors"], said["violations"]) == ([], [], [])
     assert {re.sub(r".*/", "", url).partition("#")[0] for url in said["requests"]} == {"page.html"}
     assert said["all"] == said["cleared"] == said["revealed"] == TOOLS + OTHERS
@@ -625,7 +625,7 @@ def test_a_hostile_page_in_a_browser(chromium: browser.Browser, tmp_path: Path) 
     forecast["outputSchema"] = {"type": "object", "title": "get_forecast" * 9}
     value["tools"] = [tool("get_weather", {"a": {"$ref": "#/schemas/Place"}}), forecast, *value["tools"]]
     value["schemas"] = {"Place": {"type": "string"}}
-    said = opened(chromium, page.page(view(value, tmp_path)), tmp_path)
+    said = opened(chromium, page.render(view(value, tmp_path)), tmp_path)
     assert (said["console"], said["errors"], said["violations"]) == ([], [], [])
     assert {re.sub(r".*/", "", url).partition("#")[0] for url in said["requests"]} == {"page.html"}
     assert (said["overflow"], said["overflowOpen"]) == (0, 0)

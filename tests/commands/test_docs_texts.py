@@ -8,7 +8,7 @@ import pytest
 
 from pages import Page
 from toolwright.docs import markdown
-from toolwright.docs.texts import pieces
+from toolwright.docs.texts import split_name
 
 
 def shown(text: str, level: int = 4) -> str:
@@ -169,4 +169,4 @@ def test_the_first_paragraph(text: str, expected: str) -> None:
     ],
 )
 def test_names_break_behind_their_separators(text: str, expected: list[str]) -> None:
-    assert pieces(text) == expected
+    assert split_name(text) == expected

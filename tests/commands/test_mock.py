@@ -61,7 +61,7 @@ def valid(schema: Any, value: Any) -> bool:
 )
 def test_texts_that_a_pattern_matches(pattern: str) -> None:
     for seed in range(50):
-        text = patterns.text(pattern, random.Random(seed))
+        text = patterns.make_text(pattern, random.Random(seed))
         assert valid({"pattern": pattern}, text), text
 
 
@@ -71,14 +71,14 @@ def test_texts_that_a_pattern_matches(pattern: str) -> None:
 )
 def test_what_is_not_read_of_a_pattern_is_said(pattern: str) -> None:
     with pytest.raises(patterns.UnreadableError):
-        patterns.text(pattern, random.Random(0))
+        patterns.make_text(pattern, random.Random(0))
 
 
 @given(st.text(alphabet="ab0\\^$.|?*+()[]{},-:<>=!dwsu", max_size=12), st.integers(0, 3))
 @settings(max_examples=500, deadline=None)
 def test_any_text_for_a_pattern(pattern: str, seed: int) -> None:
     with contextlib.suppress(patterns.UnreadableError):
-        assert isinstance(patterns.text(pattern, random.Random(seed)), str)
+        assert isinstance(patterns.make_text(pattern, random.Random(seed)), str)
 
 
 TREE = {
@@ -215,13 +215,13 @@ PATTERNS = [
 @pytest.mark.parametrize("schema", [*LARGE, *({"type": "string", "pattern": pattern} for pattern in PATTERNS)])
 def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    make = values._Maker.value
+    make = values._Maker.make
 
     def counted(self: Any, *given: Any) -> Any:
         taken.append(1)
         return make(self, *given)
 
-    monkeypatch.setattr(values._Maker, "value", counted)
+    monkeypatch.setattr(values._Maker, "make", counted)
     try:
         Validator(schema)
     except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is

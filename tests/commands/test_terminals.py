@@ -133,11 +133,11 @@ def test_differences() -> None:
         printers.unified.render(NASTY, old, old + b"\r"),
     ):
         assert not harmful(shown)
-    text = changes.text([], changes.Shown(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)
+    text = changes.text([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY), color=False)
     assert not harmful(text)
     assert len(text.splitlines()) == 1
-    assert not harmful(changes.markdown([], changes.Shown(NASTY, NASTY, {}, {}, NASTY, NASTY)))
-    assert changes.json([], changes.Shown(NASTY, NASTY, {}, {}, "1", "1")).isascii()
+    assert not harmful(changes.markdown([], changes.Comparison(NASTY, NASTY, {}, {}, NASTY, NASTY)))
+    assert changes.json([], changes.Comparison(NASTY, NASTY, {}, {}, "1", "1")).isascii()
 
 
 @pytest.mark.parametrize("form", ["{}", "a{}b", "é{}", "x: {} y", "{}\nline\n", " {} ", "👩{}", "# {}"])

@@ -13,7 +13,7 @@ from jsonschema_rs import validator_for
 
 from packages import check, generate, imported, manifest, tool
 from toolwright.compile.handles import duration, retention
-from toolwright.mock.server import _bare
+from toolwright.mock.server import _remove_policies
 
 HANDLE: Any = {"type": "string", "x-handle": "basket"}
 BASKET: Any = {"state": {"type": "object"}, "ttl": "7d"}
@@ -85,7 +85,7 @@ def test_a_mock_takes_any_text_for_an_id(tmp_path: Path) -> None:
 
     compiled = pipeline.compile_manifest(str(path), disk.Disk(), "m.json").manifest
     assert compiled is not None
-    mocked = _bare(compiled)
+    mocked = _remove_policies(compiled)
     sources = {one.path: one.data for one in pipeline.generate(mocked)}
     assert not [
         name

@@ -25,7 +25,7 @@ from toolwright import cli, pycode
 from toolwright.codegen.models import inspection
 from toolwright.codegen.source import render
 from toolwright.compile import pipeline
-from toolwright.docs.texts import visible as page_text
+from toolwright.docs.texts import escape_invisible as page_text
 from toolwright.project.files import disk
 
 ROOT = Path(__file__).parents[2]

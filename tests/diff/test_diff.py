@@ -19,7 +19,7 @@ from conftest import ROOT
 
 import forked
 from toolwright import cli
-from toolwright.diff.changes import CODES, Change, bump, bumped, counted, worst
+from toolwright.diff.changes import CODES, Change, adjust_bump, find_worst_impact, raise_version, suggest_bump
 
 CASES = Path(__file__).parents[1] / "diffs"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -255,12 +255,12 @@ def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     ],
 )
 def test_the_suggested_version(version: str, part: Any, expected: str | None) -> None:
-    assert bumped(version, part) == expected
+    assert raise_version(version, part) == expected
 
 
 @pytest.mark.parametrize(("version", "part", "expected"), [("v0.2.3", "major", "minor"), ("1.0.0", "minor", "minor")])
 def test_the_part_that_is_raised(version: str, part: Any, expected: str) -> None:
-    assert counted(version, part) == expected
+    assert adjust_bump(version, part) == expected
 
 
 def test_what_is_ignored_does_not_count() -> None:
@@ -268,9 +268,9 @@ def test_what_is_ignored_does_not_count() -> None:
         Change("TW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),
         Change("TW501", "wire", "cosmetic", "tool `b`", "the description changed"),
     ]
-    assert worst(changes) == "cosmetic"
-    assert bump(changes) == "patch"
-    assert bump(changes[:1]) is None
+    assert find_worst_impact(changes) == "cosmetic"
+    assert suggest_bump(changes) == "patch"
+    assert suggest_bump(changes[:1]) is None
 
 
 def test_a_code_to_ignore_that_does_not_exist_is_told(
@@ -279,7 +279,7 @@ def test_a_code_to_ignore_that_does_not_exist_is_told(
     monkeypatch.chdir(tmp_path)
     Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [TW501, TW999]}\n")
     assert cli.run(["diff", "a.yaml", "a.yaml"]) == 0
-    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is no code of a change\n"
+    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is not the code of a change\n"
 
 
 def test_an_unknown_code_is_a_bug() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Impact
-from toolwright.diff.kinds.policies import DEFAULTS, policies
+from toolwright.diff.kinds.policies import DEFAULTS, compare_policies
 
 Json = Any
 
@@ -78,7 +78,7 @@ CHANGES: list[tuple[str, Json, Json, Impact]] = [
 
 def judged(key: str, was: Json, now: Json) -> list[tuple[str, str]]:
     sides = [{} if value is ABSENT else {key: value} for value in (was, now)]
-    return [(change.impact, change.message) for change in policies("tool `t`", sides[0], sides[1], PLACES)]
+    return [(change.impact, change.message) for change in compare_policies("tool `t`", sides[0], sides[1], PLACES)]
 
 
 @pytest.mark.parametrize(("key", "was", "now", "impact"), CHANGES)

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 import schema_edits
 from toolwright import ir
 from toolwright.diagnostics import Place
-from toolwright.diff.changes import Impact, worst
-from toolwright.diff.kinds.schemas import Compared
+from toolwright.diff.changes import Impact, find_worst_impact
+from toolwright.diff.kinds.schemas import SchemaComparison
 from toolwright.diff.subsumption.proof import Judge, covers
-from toolwright.diff.subsumption.upgrade import newest
+from toolwright.diff.subsumption.upgrade import upgrade
 from toolwright.jsonschema import dialects
 
 Json = Any
@@ -46,7 +46,7 @@ def compared(
     """What `diff` says about two schemas of one tool."""
     place = Place("manifest.json", ("tools", 0, "inputSchema"))
     one, two = (ir.Schema(schema, schema.get("$schema", dialects.DRAFT_2020_12.uri), place) for schema in (old, new))
-    return worst(Compared("tool `t`", direction, one, two, *formats, {}).changes())
+    return find_worst_impact(SchemaComparison("tool `t`", direction, one, two, *formats, {}).compare())
 
 
 def counterexample(old: Json, new: Json, seed: str) -> Json | None:
@@ -109,7 +109,7 @@ def test_a_break_is_shown_by_an_instance() -> None:
         new = schema_edits.edited(chance, old)
         place = Place("manifest.json", ())
         one, two = (ir.Schema(schema, dialects.DRAFT_2020_12.uri, place) for schema in (old, new))
-        for change in Compared("tool `t`", "input", one, two, "annotate", "annotate", {}).changes():
+        for change in SchemaComparison("tool `t`", "input", one, two, "annotate", "annotate", {}).compare():
             text = (change.help or "").partition("for example ")[2].partition(" was accepted")[0]
             if change.impact == "breaking" and not text.endswith("…"):
                 instance = json.loads(text)
@@ -192,7 +192,7 @@ def test_formats_count_where_they_are_asserted() -> None:
 def test_a_translated_schema_accepts_the_same(schema: Json) -> None:
     dialect = dialects.of(schema)
     assert dialect is not None
-    made = newest(schema, dialect)
+    made = upgrade(schema, dialect)
     assert made is not None
     judges = [jsonschema_rs.validator_for(one) for one in (schema, made)]
     values: list[Json] = [None, 0, 1, 2.5, 3, "a", [], ["a"], [1], ["a", 1], ["a", 1, None], ["a", 1, 2], [1, 2]]

@@ -73,7 +73,7 @@ TUPLE = {"type": "object", "properties": {"place": {"items": [{"type": "number"}
 def test_import_names_the_dialect_that_a_schema_is_written_in(
     schema: dict[str, Any], said: str, role: str, tmp_path: Path
 ) -> None:
-    made = tools.manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
+    made = tools.make_manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
     fixed = made.manifest["tools"][0][role]
     first = {} if "$schema" in schema else {"$schema": said}
     assert json.dumps(fixed) == json.dumps({**first, **schema, "$schema": said}), "its keys keep their order"
@@ -91,9 +91,9 @@ def test_import_leaves_out_a_schema_that_is_wrong_in_every_dialect(
     role: str, left: list[str], what: str, tmp_path: Path
 ) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "strng"}}}
-    made = tools.manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
+    made = tools.make_manifest([{"name": "go", "inputSchema": {"type": "object"}, role: schema}], name="sample")
     assert made.manifest["tools"][0][role] == schema
-    settled = acceptance.settle(made.manifest)
+    settled = acceptance.repair(made.manifest)
     assert [tool["name"] for tool in settled.manifest["tools"]] == left
     (note,) = settled.notes
     assert note.startswith(f"{what} was left out: `strng` is not a JSON Schema type")
@@ -104,7 +104,7 @@ def test_import_mends_text_that_no_file_can_hold(tmp_path: Path) -> None:
     tool = '{"name": "go", "description": "\\ud83d \\ud83d\\ude00", "inputSchema": {"type": "object"}}'
     listed, info = tools.read(f'{{"serverInfo": {{"name": "", "version": ""}}, "tools": [{tool}]}}')
     assert info == {}
-    made = tools.manifest(listed, name="sample")
+    made = tools.make_manifest(listed, name="sample")
     assert made.manifest["tools"][0]["description"] == "\ufffd \U0001f600"
     assert made.notes == ("tool `go` had halves of surrogate pairs in its text; each became U+FFFD",)
     assert check(tmp_path, made.manifest) == []

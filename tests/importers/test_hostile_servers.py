@@ -20,7 +20,7 @@ from toolwright.importers.deadline import Deadline, TooSlowError
 
 ERAS: Final = (HANDSHAKE, STATELESS)
 
-_MUCH: Final = "says too much: the server"
+_MUCH: Final = "sends too much: the server"
 _SLOW: Final = "did not answer within 3 s"
 
 _TOOL: Final = {"name": "go", "inputSchema": {"type": "object"}}
@@ -84,7 +84,7 @@ def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> 
     [
         (hostile.ENDLESS + b"x" * 65536, _MUCH),
         (b'{"jsonrpc":"2.0","id":$ID,"result":{"tools":"\xff"}}', "it holds bytes that are not UTF-8"),
-        (b"\xff", f"{_SLOW}; it sent a line that is no JSON-RPC"),
+        (b"\xff", f"{_SLOW}; it sent a line that is not JSON-RPC"),
         (b'{"jsonrpc":"2.0","id":$ID,"result":5}', "it is no answer of JSON-RPC: result: Input should be an object"),
     ],
 )
@@ -137,11 +137,11 @@ def test_a_deadline_ends_what_computes_and_nothing_else() -> None:
             except Exception:  # noqa: BLE001 - what catches all must not catch the end
                 continue
 
-    with pytest.raises(TooSlowError, match=r"that takes longer than 0\.2 s"), Deadline(0.2).held():
+    with pytest.raises(TooSlowError, match=r"that takes longer than 0\.2 s"), Deadline(0.2).enforce():
         compute()
-    with pytest.raises(KeyError), Deadline(60).held():
+    with pytest.raises(KeyError), Deadline(60).enforce():
         raise KeyError
     early = Deadline(0.001)
     time.sleep(0.01)
-    with pytest.raises(TooSlowError), early.held():
+    with pytest.raises(TooSlowError), early.enforce():
         time.sleep(5)

@@ -33,7 +33,7 @@ from processes import running
 from serving import Handling, asgi, served
 from toolwright.compile.syntax import yamlwriter
 from toolwright.importers import live, servers
-from toolwright.importers.live import Listed
+from toolwright.importers.live import ServerListing
 
 CASES = Path(__file__).parents[1] / "imports"
 SCRIPTED = str(Path(__file__).parents[1] / "support" / "scripted.py")
@@ -131,7 +131,9 @@ entries = some.lists(
 def test_whatever_a_server_says_becomes_a_manifest_that_passes_check(
     info: dict[str, Any], sections: dict[str, list[Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    made = servers.manifest(Listed(MODERN, info, {"completions": {}}, sections), name=None, otherwise="server")
+    made = servers.make_manifest(
+        ServerListing(MODERN, info, {"completions": {}}, sections), name=None, default_name="server"
+    )
     assert yaml.safe_load(yamlwriter.manifest(made.manifest)) == made.manifest
     found = check(tmp_path_factory.getbasetemp(), made.manifest)
     assert [one for one in found if one.severity == "error"] == []
@@ -196,7 +198,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
         ),
         (
             {"initialize": {**HELLO["initialize"], "protocolVersion": "1999-01-01"}},
-            " speaks a revision of the protocol that is not known: '1999-01-01'",
+            " uses an unknown revision of the protocol: '1999-01-01'",
         ),
     ],
 )
@@ -217,7 +219,7 @@ def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> No
     assert told[0] > 2
     with pytest.raises(live.UnreachableError, match="`sh` did not answer within 1 s"):
         live.read(slow, 1)
-    with pytest.raises(live.UnreachableError, match="has not answered 1 s after it was started; give it more time"):
+    with pytest.raises(live.UnreachableError, match="has not answered 1 s after it was started; allow more time"):
         live.read(slow, 60, starting=1)
 
 
@@ -229,7 +231,7 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     assert time.monotonic() - started < 20
     assert done.returncode == 1
     assert done.stderr == (
-        f"toolwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is no JSON-RPC\n"
+        f"toolwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is not JSON-RPC\n"
     )
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -353,7 +355,7 @@ def strange() -> Iterator[str]:
     [
         (
             "/status/401?token=hidden",
-            'answers with HTTP 401 Unauthorized and asks for `Bearer realm="�[1mx"`; give it what',
+            'answers with HTTP 401 Unauthorized and asks for `Bearer realm="�[1mx"`; add credentials',
         ),
         ("/status/500", "answers with HTTP 500 Internal Server Error"),
         ("/missing", "answers with HTTP 404 Not Found"),
@@ -411,9 +413,10 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     done = scripted(tmp_path, {**HELLO, **lists}, "--client", "--name", "liar", "-o", "m.yaml")
     assert done.returncode == 0, done.stderr
     assert (
-        "note: the hints of its tools are not trusted, since somebody else wrote them: the client's `confirm` is asked "
-        "before each call; `overlay: {tools: {NAME: {policy: {trusted: true}}}}` believes those of a tool"
-    ) in done.stderr
+        "note: the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked"
+        " before each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
+        in done.stderr
+    )
     made = yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))
     assert (made["emit"], made["client"]) == (["client"], {"hints": "untrusted"})
     overlay = {"tools": {name: {"policy": {"trusted": True}} for name in trusted}}
@@ -583,7 +586,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),
         (["--include", "a"], 2, "operations are selected with --from openapi SOURCE"),
         (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),
-        (["--header", "A: b"], 2, "a server to start from is named with --from mcp"),
+        (["--header", "A: b"], 2, "name a server to start from with --from mcp"),
         (["--", "true"], 2, "unrecognized arguments: true"),
         (["--from", "mcp", "--", "no-such-program"], 1, "`no-such-program` cannot be started"),
     ],

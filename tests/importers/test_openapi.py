@@ -69,7 +69,7 @@ def test_operations_that_meet_are_told_apart(tmp_path: Path) -> None:
     paths = {"/a": {"get": {"operationId": "get.it", "responses": {}}}, "/b": {"get": {"operationId": "get it"}}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
     assert [tool["name"] for tool in made.manifest["tools"]] == ["get_it", "get_b"]
-    assert made.notes == ("`get it` (GET /b) meets another operation; its tool is called `get_b`",)
+    assert made.notes == ("`get it` (GET /b) has the same name as another operation; its tool is called `get_b`",)
 
 
 def test_tools_that_meet_in_python_get_a_name(tmp_path: Path) -> None:
@@ -109,14 +109,14 @@ def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> 
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths}, Selection(prefix="t_"))
     assert made.notes == (
         "`go` (POST /b) was left out: its body is `application/xml`",
-        "`go` (POST /c) meets another operation; its tool is called `t_post_c`",
+        "`go` (POST /c) has the same name as another operation; its tool is called `t_post_c`",
     )
 
 
 @pytest.mark.parametrize(
     ("selection", "why"),
     [
-        (Selection(include=["z*"]), "`z*` fits no `operationId`, tag, path or method"),
+        (Selection(include=["z*"]), "`z*` does not match any `operationId`, tag, path or method"),
         (Selection(rename={"z": "y"}), "there is no operation `z` to rename"),
         (Selection(rename={"a": "b"}), "two tools would be called `b`"),
     ],
@@ -165,10 +165,10 @@ def test_arguments_are_named_apart_whatever_parameters_are_called(named: list[tu
         Parameter(name, where, True, "form", True, False, None, None, None, False, None) for where, name in named
     ]
     for has_body in (False, True):
-        names = arguments.named(parameters, has_body=has_body)
+        names = arguments.name_arguments(parameters, has_body=has_body)
         assert len({*names}) == len(names)
         assert not has_body or arguments.BODY not in names
-        assert all(name == arguments.fixed(name) and len(name) <= 64 for name in names)
+        assert all(name == arguments.to_argument_name(name) and len(name) <= 64 for name in names)
 
 
 @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ def test_other_files_are_read_only_below_the_documents_folder(tmp_path: Path) ->
     document = {"openapi": "3.1.0", "info": {"title": "S", "version": "1"}, "paths": {
         "/x": {"get": {"operationId": "op", "parameters": [query("q", {"$ref": "link.json"})]}}}}  # fmt: skip
     (inside / "document.json").write_text(json.dumps(document))
-    made = manifest.manifest(Documents(str(inside / "document.json"), disk.Disk()), Selection())
+    made = manifest.make_manifest(Documents(str(inside / "document.json"), disk.Disk()), Selection())
     assert made.manifest["tools"] == []
     assert "leaves the document's folder" in made.notes[0]
 

@@ -53,7 +53,7 @@ def test_variables_that_stay_in_their_place_can_be_set(
     for name, said in made.get("variables", {}).items():
         assert said["env"] == f"SAMPLE_{name.upper()}"
         assert said["default"] == variables[name]["default"]
-        assert any(f"unless `{said['env']}` says it" in note for note in notes)
+        assert any(f"unless `{said['env']}` is set" in note for note in notes)
 
 
 SERVERS = [
@@ -78,8 +78,8 @@ def test_one_of_several_servers_is_called(server: str | None, base: str, tmp_pat
     made, notes = apis(tmp_path, server, servers=SERVERS)
     assert made["baseUrl"] == base
     (note,) = [note for note in notes if "--server" in note]
-    assert note.startswith(f"the server calls `{base}`; the document has ")
-    assert note.endswith("as well, which --server takes, and so does `SAMPLE_BASE_URL` in the environment")
+    assert note.startswith(f"the server calls `{base}`; the document also has ")
+    assert note.endswith("; choose one with --server, or set `SAMPLE_BASE_URL` in the environment")
     assert ("(Production)" in note) == (base != "https://api.example.com")
 
 
@@ -87,7 +87,9 @@ def test_one_of_several_servers_is_called(server: str | None, base: str, tmp_pat
 def test_a_server_that_the_document_does_not_have_is_refused(server: str, tmp_path: Path) -> None:
     with pytest.raises(SelectionError) as refused:
         apis(tmp_path, server, servers=SERVERS)
-    assert str(refused.value).startswith(f"`{server}` is none of the document's servers (1: https://api.example.com (P")
+    assert str(refused.value).startswith(
+        f"`{server}` is not one of the document's servers (1: https://api.example.com (P"
+    )
 
 
 def test_a_server_of_an_operation_is_its_own(tmp_path: Path) -> None:

@@ -65,9 +65,9 @@ def test_operations_are_chosen_by_method_and_path(
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("DELETE", "`DELETE` fits no `operationId`, tag, path or method"),
-        ("get", "`get` fits no `operationId`, tag, path or method; a method is in capitals: `GET`"),
-        ("GET /none", "`GET /none` fits no `operationId`, tag, path or method"),
+        ("DELETE", "`DELETE` does not match any `operationId`, tag, path or method"),
+        ("get", "`get` does not match any `operationId`, tag, path or method; a method is in capitals: `GET`"),
+        ("GET /none", "`GET /none` does not match any `operationId`, tag, path or method"),
     ],
 )
 def test_a_glob_that_fits_nothing_is_an_error(pattern: str, why: str, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_descriptions_are_cut_and_nothing_else_is(tmp_path: Path) -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab .,!?\n。é"), max_size=80), st.integers(20, 70))
 def test_a_cut_text_is_a_beginning_and_short_enough(text: str, most: int) -> None:
-    made = descriptions.cut(text, most)
+    made = descriptions.truncate(text, most)
     assert len(made) <= most or made == text
     if made != text:
         assert made.endswith("…")
@@ -108,9 +108,9 @@ def test_a_cut_text_is_a_beginning_and_short_enough(text: str, most: int) -> Non
 
 
 def test_the_end_of_a_sentence_is_taken_where_most_stays() -> None:
-    assert descriptions.cut("A first sentence. A second one.", 24) == "A first sentence. …"
-    assert descriptions.cut("A. Much of the text stands after it.", 24) == "A. Much of the text…"
-    assert descriptions.cut("x" * 50, 24) == "x" * 23 + "…"
+    assert descriptions.truncate("A first sentence. A second one.", 24) == "A first sentence. …"
+    assert descriptions.truncate("A. Much of the text stands after it.", 24) == "A. Much of the text…"
+    assert descriptions.truncate("x" * 50, 24) == "x" * 23 + "…"
 
 
 def test_output_schemas_are_left_out(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_url_is_fetched_once_and_nothing_that_the_document_refers_to(tmp_path:
         ("/none", "it answers with HTTP 404 Not Found"),
         ("/circle", "it redirects in a circle"),
         ("/file", "it redirects to another scheme, which is not followed"),
-        ("/odd", "it redirects to what is no URL"),
+        ("/odd", "it redirects to an invalid URL"),
         ("/large", "it is larger than 0 MiB"),
         ("/slow", "fetching it takes longer than 0 s"),
         ("/page", "it is not an OpenAPI document"),

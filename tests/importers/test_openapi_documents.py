@@ -85,7 +85,7 @@ Examples: {one: {summary: One, value: {id: k1}}}
 
 
 def test_references_are_followed_wherever_bundlers_follow_them(tmp_path: Path) -> None:
-    made = manifest.manifest(Documents(str(split(tmp_path)), disk.Disk()), Selection())
+    made = manifest.make_manifest(Documents(str(split(tmp_path)), disk.Disk()), Selection())
     key = {"type": "object", "properties": {"id": {"type": "string"}}, "examples": [{"id": "k1"}]}
     assert made.manifest["schemas"] == {"Key": key}
     create, listing, one = made.manifest["tools"]
@@ -109,7 +109,10 @@ def test_a_document_with_many_references_for_operations_gets_one_note(tmp_path: 
     made = imported(tmp_path, {**HOST, "paths": paths, "x-operations": operations})
     assert len(made.manifest["tools"]) == 40
     assert made.notes == (
-        "references were followed where the specification has none, as bundlers do: in place of an operation (40)",
+        (
+            "references were followed where the specification does not allow any, as bundlers do: in place of an"
+            " operation (40)"
+        ),
     )
 
 
@@ -168,7 +171,7 @@ def test_a_key_that_is_listed_as_a_parameter_is_no_argument(
     made = imported(tmp_path, document)
     (tool,) = made.manifest["tools"]
     assert [*tool["inputSchema"]["properties"]] == (["limit"] if goes else [listed, "limit"])
-    told = f"the parameter `{key}` ({where}) is what `k` sends, so that no tool asks for it"
+    told = f"the parameter `{key}` ({where}) is the credential of `k`, so no tool has it as an argument"
     assert (told in made.notes) == goes
     assert made.manifest["apis"]["sample"]["security"] == [["k"]]
 
@@ -255,7 +258,7 @@ def test_a_tool_of_a_saved_list_keeps_keywords_that_nobody_knows(tmp_path: Path)
     (tmp_path / "list.json").write_text(json.dumps(listed))
     for output in ("m.yaml", "m.json"):
         done = toolwright("import", "tools", "list.json", "--name", "a", "-o", output, cwd=tmp_path)
-        assert done.stderr == "note: `toolwright check` has 3 warnings of what the file says\n"
+        assert done.stderr == "note: `toolwright check` has 3 warnings about what the file says\n"
         checked = toolwright("check", output, cwd=tmp_path)
         assert (checked.returncode, checked.stderr.count("warning[TW303]")) == (0, 3)
         assert toolwright("generate", output, "-o", f"{output}.d", cwd=tmp_path).returncode == 0

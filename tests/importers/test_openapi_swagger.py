@@ -11,18 +11,18 @@ import pytest
 
 from fake_api import Answer, Asked, api
 from openapi_documents import HERE, build, client
-from toolwright.importers.acceptance import Made
+from toolwright.importers.acceptance import ImportResult
 from toolwright.importers.openapi import manifest
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection
 from toolwright.project.files import disk
 
 
-def read(path: Path) -> Made:
-    return manifest.manifest(Documents(str(path), disk.Disk()), Selection())
+def read(path: Path) -> ImportResult:
+    return manifest.make_manifest(Documents(str(path), disk.Disk()), Selection())
 
 
-def swagger(folder: Path, **more: Any) -> Made:
+def swagger(folder: Path, **more: Any) -> ImportResult:
     """What a document of 2.0 becomes."""
     whole = {"swagger": "2.0", "info": {"title": "Sample", "version": "1"}, "host": "h.example", "paths": {}, **more}
     (folder / "d.json").write_text(json.dumps(whole))

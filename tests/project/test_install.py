@@ -156,14 +156,14 @@ def test_a_server_that_cannot_start_is_told(project: Path) -> None:
     ("argv", "status", "said"),
     [
         (["install"], 2, "no client is named; it is one of claude, claude-code, codex, "),
-        (["install", "emacs"], 2, "`emacs` is no client that is known; it is one of claude, "),
+        (["install", "emacs"], 2, "`emacs` is not a known client; it is one of claude, "),
         (
             ["install", "claude", "--scope", "project"],
             2,
             "Claude Desktop has no file for one project; leave --scope out",
         ),
         (["install", "claude", "--name", "a b"], 2, "`a b` is no name that all clients take: "),
-        (["install", "claude", "--env", "A-B=hunter2"], 2, "--env: `A-B` is no name of a variable"),
+        (["install", "claude", "--env", "A-B=hunter2"], 2, "--env: `A-B` is not the name of a variable"),
         (["install", "claude", "--env", "NOT_HERE"], 2, "--env NOT_HERE: there is no such variable here"),
         (["install", "claude", "--print", "--remove"], 2, "--print shows what would be written, and --remove "),
         (["install", "claude", "--python", "nowhere/python"], 2, "--python nowhere/python: there is no such file"),

@@ -69,7 +69,7 @@ def test_packages_are_the_same_with_either(capsys: pytest.CaptureFixture[str]) -
     vendored = files(Path("generated/weather_mcp"))
     say("installed")
     assert cli.run(["generate"]) == 0
-    assert "removed, since the runtime is not vendored" in capsys.readouterr().out
+    assert "removed, because the runtime is not vendored" in capsys.readouterr().out
     assert files(Path("generated/weather_mcp")) == vendored
     assert not FOLDER.exists()
     assert "toolwright_runtime/" not in Path("generated", lock.NAME).read_text()

@@ -188,8 +188,8 @@ async def test_a_header_that_is_wrong_costs_its_tool_alone(tmp_path: Path, caplo
             for name in bad:
                 assert f"dropping tool {name!r}: invalid x-mcp-header" in caplog.text
 
-    made = tools.manifest(offered, name="listed")
-    settled = acceptance.settle(made.manifest)
+    made = tools.make_manifest(offered, name="listed")
+    settled = acceptance.repair(made.manifest)
     assert [one["name"] for one in settled.manifest["tools"]] == ["execute_sql", "get_weather"]
     told = json.dumps([*made.notes, *settled.notes])
     for name in bad:

@@ -66,10 +66,10 @@ class Server:
     tools: Sequence[Mapping[str, Json]]
 
 
-def imported(path: Path) -> tools.Imported:
+def imported(path: Path) -> tools.Draft:
     """A saved list as `toolwright import tools` makes a manifest of it."""
     listed, info = tools.read(path.read_text("utf-8"))
-    return tools.manifest(listed, name=info.get("name", path.stem), info=info)
+    return tools.make_manifest(listed, name=info.get("name", path.stem), info=info)
 
 
 def build(path: Path, folder: Path, *, rich: bool = False) -> Server:

@@ -14,7 +14,7 @@ from command_line import toolwright
 from packages import imported as package_of
 from toolwright.compile import pipeline
 from toolwright.compile.syntax import yamlwriter
-from toolwright.importers.acceptance import Made
+from toolwright.importers.acceptance import ImportResult
 from toolwright.importers.openapi import manifest
 from toolwright.importers.openapi.documents import Documents
 from toolwright.importers.openapi.naming import Selection
@@ -26,12 +26,12 @@ HERE = Path(__file__).parents[1] / "openapi"
 
 def imported(
     folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
-) -> Made:
+) -> ImportResult:
     """What a document becomes; it has a title and a version without saying so."""
     whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
-    made = manifest.manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)
+    made = manifest.make_manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)
     (folder / "manifest.yaml").write_text(yamlwriter.manifest(made.manifest))
     checked = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk(), "manifest.yaml")
     assert [found for found in checked.diagnostics if found.severity == "error"] == []

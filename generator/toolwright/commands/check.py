@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
-    check = verbs.add_parser("check", help="say what is wrong in manifests; write nothing")
+    """Add the parser of the command."""
+    check = verbs.add_parser("check", help="report what is wrong in manifests; write nothing")
     works.options(check)
     check.add_argument(
         "--all", action="store_true", help="list each warning about a server that only a client is made for"
@@ -28,47 +28,49 @@ def add(verbs: Any) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
-    work = works.of(arguments, printer)
-    if work is not None:
+    run = works.of(arguments, printer)
+    if run is not None:
         from toolwright.compile import pipeline
         from toolwright.diagnostics import Diagnostic
         from toolwright.project import build, config
         from toolwright.project.files import disk
 
         packages: dict[str, str] = {}
-        for path in work.manifests:
+        for path in run.manifests:
             checked = pipeline.compile_manifest(path, disk.Disk())
-            printer.compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
+            printer.add_compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
             if checked.manifest is None:
                 continue
             first = packages.setdefault(checked.manifest.package, path)
             if Path(first).resolve() != Path(path).resolve():
-                printer.add([_clash(checked, path, first)])
-            document = _document(path, checked.manifest.package, work.target.folder)
-            printer.fits(build.fit(checked.manifest, work.target.handlers, path, document))
-            if work.project is None:
+                printer.add([_report_clash(checked, path, first)])
+            document = _read_generated(path, checked.manifest.package, run.target.folder)
+            printer.report_fit(build.fit(checked.manifest, run.target.handlers, path, document))
+            if run.project is None:
                 continue
-            needed = build.needed(checked.manifest, is_vendored=work.target.is_vendored)
-            for absent in config.missing(work.project, needed):
+            needed = build.needed(checked.manifest, is_vendored=run.target.is_vendored)
+            for absent in config.missing(run.project, needed):
                 what = f"the server made from `{path}` needs `{absent.lacking}`"
                 add = "add it to `dependencies` under `[project]`"
                 fix = f"write `{absent.whole}` there" if absent.is_listed else add
-                printer.add([Diagnostic("TW411", what, work.project.listed, fix)])
+                printer.add([Diagnostic("TW411", what, run.project.listed, fix)])
     return printer.close()
 
 
-def _document(path: str, package: str, folder: Path) -> str | None:
-    """The package's `manifest.json` as it was generated before; None where that cannot be told."""
+def _read_generated(path: str, package: str, folder: Path) -> str | None:
+    """The package's `manifest.json` as it was generated before; None if that is unknown."""
     from toolwright.project.files import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
-        known = journal.read_lock(folder)
-        return tree.generated(tree.Tree(folder), known, layout.relative(path, folder), package).text("manifest.json")
+        known_lock = journal.read_lock(folder)
+        return tree.generated(tree.Tree(folder), known_lock, layout.relative(path, folder), package).text(
+            "manifest.json"
+        )
     return None
 
 
-def _clash(checked: Result, path: str, first: str) -> Diagnostic:
-    """What to tell of a manifest whose package is another one's, too."""
+def _report_clash(checked: Result, path: str, first: str) -> Diagnostic:
+    """The diagnostic for a manifest whose package is also that of another one."""
     from toolwright.diagnostics import Diagnostic
     from toolwright.project import build
 

@@ -26,7 +26,7 @@ _ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     dev = verbs.add_parser("dev", help="generate and serve a manifest; start again on each save, until interrupted")
     launching.options(dev)
     dev.add_argument("--http", metavar="HOST:PORT", default=_ADDRESS, help=f"where to serve (default: {_ADDRESS})")
@@ -40,39 +40,39 @@ def _dev(arguments: argparse.Namespace) -> int:
     from toolwright.commands.shared import watching
     from toolwright.serving import processes
 
-    npx = _npx() if arguments.inspector else None
-    work = _work(arguments)
+    npx = _find_npx() if arguments.inspector else None
+    work = _find_run(arguments)
     if work is None:
         return 1
     arguments.manifests = (launching.manifest(work),)  # alone: the project's other packages are left as they are
     launching.interpreter(arguments)
-    host, port = _address(arguments.http)
-    with ExitStack() as held:
-        held.enter_context(_interrupted())
+    host, port = _parse_address(arguments.http)
+    with ExitStack() as stack:
+        stack.enter_context(_handle_interrupts())
         try:
-            serving = held.enter_context(processes.Serving(host, port, _ended))
+            serving = stack.enter_context(processes.Serving(host, port, _report_end))
         except processes.AddressError as error:
             err(f"toolwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
             return 1
 
         def read() -> Inputs | None:
             with suppress(UsageError):
-                now = _work(arguments, quiet=True)
-                return watching.inputs(now, imported=True) if now is not None else None
+                next_run = _find_run(arguments, quiet=True)
+                return watching.inputs(next_run, imported=True) if next_run is not None else None
             return None
 
-        is_told = False
+        is_announced = False
         for _ in watching.runs(read):
             try:
-                served = _turn(arguments, serving)
+                served = _serve_once(arguments, serving)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
                 err(f"toolwright: {error}")
                 served = None
-            if served is not None and not is_told:
-                is_told = True
-                _tell(arguments, served, serving)
+            if served is not None and not is_announced:
+                is_announced = True
+                _announce(arguments, served, serving)
                 if npx is not None:
-                    _open_inspector(npx, serving.url, held)
+                    _open_inspector(npx, serving.url, stack)
             if served is None:
                 goes_on = "the server of the last good save goes on" if serving.is_running else "no server runs"
                 err(f"toolwright: {goes_on}; the next good save is served")
@@ -80,19 +80,19 @@ def _dev(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _turn(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest | None:
-    """Generate, and start the server that comes of it; None where there is no new one. Raises UsageError."""
+def _serve_once(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest | None:
+    """Generate, and start the new server; None if there is none. Raises UsageError."""
     from toolwright.project import launch
     from toolwright.serving import processes
 
     if generate.once(arguments) != 0:
         return None
-    work = _work(arguments, quiet=True)
-    manifest = launching.server(work, Printer("text", strict=False)) if work is not None else None
-    if work is None or manifest is None:
+    run = _find_run(arguments, quiet=True)
+    manifest = launching.server(run, Printer("text", strict=False)) if run is not None else None
+    if run is None or manifest is None:
         return None
-    start = launch.of(manifest, work.target, handlers=arguments.handlers, python=arguments.python)
-    # Proved in a process of its own, since only there it is imported anew; and before the old server ends.
+    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
+    # Proved before the old server ends, and in a process of its own, because only there modules are imported anew.
     if (problem := processes.prove(start, {})) is not None:
         err(f"toolwright: the server cannot be made:\n{problem}")
         return None
@@ -106,8 +106,8 @@ def _turn(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest | None
     return manifest
 
 
-def _work(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """What to work on; None where the project's table is wrong, which is told unless `quiet`. Raises UsageError."""
+def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
+    """What to work on; None if the project's table is wrong, which is reported unless `quiet`. Raises UsageError."""
     printer = Printer("text", strict=False)
     work = works.of(arguments, printer, arguments.output)
     if not quiet:
@@ -115,19 +115,19 @@ def _work(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | 
     return work
 
 
-def _tell(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving) -> None:
-    """Tell a person how clients get to the server."""
+def _announce(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving) -> None:
+    """Print how clients reach the server."""
     from toolwright.project.clients import configuration
 
     path = arguments.manifests[0]
     out(
         f"\nFor a client's configuration:\n{configuration.snippet(configuration.name_of(manifest), serving.url)}"
-        f"`toolwright install CLIENT {path}` writes it into one for good, without this command.\n"
+        f"`toolwright install CLIENT {path}` writes an entry that works without this command.\n"
         f"watching {path} and all that is read for it; interrupt to stop\n"
     )
 
 
-def _address(text: str) -> tuple[str, int]:
+def _parse_address(text: str) -> tuple[str, int]:
     from argparse import ArgumentTypeError
 
     from toolwright_runtime.server import main
@@ -141,7 +141,7 @@ def _address(text: str) -> tuple[str, int]:
     return address
 
 
-def _npx() -> str:
+def _find_npx() -> str:
     """The program that fetches and runs the Inspector. Raises UsageError where there is none."""
     import shutil
 
@@ -151,7 +151,7 @@ def _npx() -> str:
     return npx
 
 
-def _open_inspector(npx: str, url: str, held: ExitStack) -> None:
+def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
     """Run the Inspector until the end."""
     from toolwright.serving import processes
 
@@ -162,25 +162,25 @@ def _open_inspector(npx: str, url: str, held: ExitStack) -> None:
     except OSError as error:
         err(f"toolwright: the Inspector cannot be started: {error.strerror or error}")
         return
-    held.callback(processes.end_group, inspector)
+    stack.callback(processes.end_group, inspector)
 
 
-def _ended(status: int) -> None:
+def _report_end(status: int) -> None:
     how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
     err(f"toolwright: the server {how}; it is started again at the next save")
 
 
-def _interrupted() -> ExitStack:
-    """End as after Ctrl-C on any signal that asks for an end, and take care of all servers before."""
-    held = ExitStack()
-    held.enter_context(suppress(KeyboardInterrupt))
+def _handle_interrupts() -> ExitStack:
+    """Stop as after Ctrl-C on any signal that asks to stop, and stop all servers first."""
+    stack = ExitStack()
+    stack.enter_context(suppress(KeyboardInterrupt))
 
     def arrived(_number: int, _frame: object) -> None:
-        for one in numbers:  # what ends takes its time, and is not ended in the middle
-            signal.signal(one, signal.SIG_IGN)
+        for number in numbers:  # what ends takes its time, and is not ended in the middle
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in ("SIGINT", *_ENDING) if hasattr(signal, name)]
     for number in numbers:
-        held.callback(signal.signal, number, signal.signal(number, arrived))
-    return held
+        stack.callback(signal.signal, number, signal.signal(number, arrived))
+    return stack

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolwright.commands.shared.console import UsageError, err, out, painted
+from toolwright.commands.shared.console import UsageError, err, out, print_painted
 from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ _FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": 
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     diff = verbs.add_parser(
         "diff",
-        help="say what changed between two manifests, and whom it breaks",
+        help="show what changed between two manifests, and whom it breaks",
         epilog="A live server's command comes last: `toolwright diff specs/weather.yaml -- python -m weather_mcp`.",
     )
     diff.add_argument("old", metavar="OLD", help=_VERSION)
@@ -40,58 +40,58 @@ def add(verbs: Any) -> None:
 
 
 _UNLISTED = frozenset({"TW506", "TW507", "TW508", "TW515", "TW519", "TW520", "TW521", "TW522", "TW556", "TW557"})
-"""Changes of what no list tells: who may call, how lists are sent, policies, questions, completions, and contents."""
+"""Changes of what no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     from toolwright.commands.shared import comparison
 
     try:
-        pairs = _pairs(arguments)
+        pairs = _find_pairs(arguments)
     except comparison.VersionError as error:
         err(f"toolwright: {error}")
         return 1
     if len(pairs) > 1 and arguments.format == "json":
         raise UsageError("--format json is one document: name one manifest, as in `toolwright diff git:REV MANIFEST`")
-    return max(_compared(old, new, arguments) for old, new in pairs)
+    return max(_compare(old, new, arguments) for old, new in pairs)
 
 
-def _compared(old: Version, new: Version, arguments: argparse.Namespace) -> int:
+def _compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     """Print what changed; the exit status."""
     from toolwright.commands.shared import comparison
     from toolwright.diff import compare, printers
     from toolwright.diff.changes import CODES
 
     if old.manifest is None or new.manifest is None:
-        _refuse([version for version in (old, new) if version.manifest is None])
+        _report_errors([version for version in (old, new) if version.manifest is None])
         return 1
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:
-            err(to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is no code of a change"))
+            err(to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is not the code of a change"))
     sides = old.manifest, new.manifest
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
-        sides = comparison.as_listed(old.manifest, formats), comparison.as_listed(new.manifest, formats)
+        sides = comparison.make_listed(old.manifest, formats), comparison.make_listed(new.manifest, formats)
     changes = compare.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     versions = [str(version.manifest.server.get("version", "")) for version in (old, new) if version.manifest]
-    shown = printers.Shown(old.name, new.name, old.documents, new.documents, *versions)
+    shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:
         case "json":
             out(printers.json(changes, shown))
         case "md":
             out(printers.markdown(changes, shown))
         case _:
-            painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
-    counted = [change for change in changes if not change.ignored]
+            print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
+    counted_changes = [change for change in changes if not change.ignored]
     if arguments.fail_on == "any":
-        return 1 if counted else 0
-    return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted) else 0
+        return 1 if counted_changes else 0
+    return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted_changes) else 0
 
 
-def _pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
+def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
     """What is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
     from toolwright.commands.shared import comparison
 
@@ -102,16 +102,16 @@ def _pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
     if command and len(words) == 1:
         return [(comparison.read(words[0], ""), comparison.live(command))]
     if len(words) == 1 and comparison.is_revision(words[0]):
-        return comparison.of_project(words[0])
+        return comparison.read_project(words[0])
     if command or len(words) != 2:
         raise UsageError("name OLD and NEW: `toolwright diff OLD NEW`, or `toolwright diff OLD -- COMMAND`")
     return [(comparison.read(words[0], words[1]), comparison.read(words[1], words[0]))]
 
 
-def _refuse(wrong: Sequence[Version]) -> None:
-    """Tell what is wrong with what cannot be compared."""
+def _report_errors(versions: Sequence[Version]) -> None:
+    """Report why versions cannot be compared."""
     from toolwright.diagnostics import printers
 
-    for version in wrong:
+    for version in versions:
         err(to_one_line(f"toolwright: {version.name} cannot be compared:"))
-        painted(partial(printers.text.render, version.diagnostics, version.documents), sys.stderr)
+        print_painted(partial(printers.text.render, version.diagnostics, version.documents), sys.stderr)

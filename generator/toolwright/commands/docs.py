@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     docs = verbs.add_parser("docs", help="make a static page of each server's tools")
     works.options(docs)
     docs.add_argument("-o", "--output", metavar="DIR", required=True, help="where the pages go")
@@ -22,8 +22,8 @@ def add(verbs: Any) -> None:
 
 def _docs(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
-    work = works.of(arguments, printer)
-    if work is None:
+    run = works.of(arguments, printer)
+    if run is None:
         return printer.close()
 
     from toolwright.compile import pipeline
@@ -33,8 +33,8 @@ def _docs(arguments: argparse.Namespace) -> int:
     from toolwright.project.files import disk
 
     folder = Path(arguments.output)
-    made: dict[Path, str] = {}
-    for path in work.manifests:
+    sources: dict[Path, str] = {}
+    for path in run.manifests:
         checked = pipeline.compile_manifest(path, disk.Disk(), Path(path).name)  # the same bytes, wherever they go
         printer.add(checked.diagnostics if arguments.strict or checked.manifest is None else (), checked.documents)
         if checked.manifest is not None and not arguments.strict and (count := len(checked.diagnostics)):
@@ -42,13 +42,13 @@ def _docs(arguments: argparse.Namespace) -> int:
         if checked.manifest is None:
             continue
         target = folder / f"{checked.manifest.package}.html"
-        if target in made:
-            message = f"`{target}` is already made from `{made[target]}`"
+        if target in sources:
+            message = f"`{target}` is already made from `{sources[target]}`"
             help_ = "give one of the two another `python: {package: …}`"
             printer.add([Diagnostic("TW401", message, build.package_at(path, checked), help_)])
             continue
-        made[target] = path
-        text = page.page(views.view(checked.manifest, checked.documents[path].value))
+        sources[target] = path
+        text = page.render(views.view(checked.manifest, checked.documents[path].value))
         try:
             _write(target, text, printer)
         except OSError as error:
@@ -58,16 +58,16 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _write(target: Path, text: str, printer: Printer) -> None:
-    """Write a page, unless a file is there that is none of ours."""
+    """Write a page, unless that would replace a file that is not ours."""
     from toolwright.diagnostics import Diagnostic
     from toolwright.docs import page
     from toolwright.project.files import disk
 
-    before = disk.text(target)
-    if before is not None and page.GENERATOR not in before:
+    existing = disk.text(target)
+    if existing is not None and page.GENERATOR not in existing:
         help_ = "move or delete it, or choose another folder"
         printer.add([Diagnostic("TW403", f"`{target}` was not written by toolwright", help=help_)])
-    elif before == text:
+    elif existing == text:
         printer.say(f"{target}: up to date")
     else:
         disk.create(target, text)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     generate = verbs.add_parser("generate", help="compile manifests; write only what changed")
     works.options(generate)
     generate.add_argument(
-        "-o", "--output", metavar="DIR", help="where packages go (default: as the project says, else generated)"
+        "-o", "--output", metavar="DIR", help="where packages go (default: as the project says, otherwise generated)"
     )
     generate.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 and show the difference where the tree is stale"
@@ -56,8 +56,8 @@ def _watch(arguments: argparse.Namespace) -> int:
 
     def read() -> watching.Inputs | None:
         with suppress(UsageError):
-            now = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
-            return watching.inputs(now) if now is not None else None
+            next_run = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
+            return watching.inputs(next_run) if next_run is not None else None
         return None
 
     with suppress(KeyboardInterrupt):
@@ -79,13 +79,13 @@ def once(arguments: argparse.Namespace) -> int:
     from toolwright.project.files import journal, layout, lock
 
     printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
-    work = works.of(arguments, printer, arguments.output)
-    if work is None:
+    run = works.of(arguments, printer, arguments.output)
+    if run is None:
         return printer.close()
-    folder = work.target.folder
+    folder = run.target.folder
     try:
         with nullcontext() if arguments.check else journal.alone(folder):
-            _compile(arguments, work, printer)
+            _compile(arguments, run, printer)
     except lock.LockError as error:
         printer.add([lock.unreadable(layout.shown(folder, lock.NAME), error)])
     except OSError as error:
@@ -94,66 +94,66 @@ def once(arguments: argparse.Namespace) -> int:
     return printer.close()
 
 
-def _compile(arguments: argparse.Namespace, work: works.Run, printer: Printer) -> None:
+def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
     from toolwright.codegen.pages import artifacts
     from toolwright.project import build, vendoring
     from toolwright.project.files import journal, layout, tree
 
-    folder = work.target.folder
+    folder = run.target.folder
     if not arguments.check:
         journal.recover(folder)
     elif journal.interrupted(folder):
-        printer.interrupted(folder)
-    known = first = journal.read_lock(folder)
-    names = [layout.relative(path, folder) for path in work.manifests]
-    project = names if work.whole else None
+        printer.report_interrupted(folder)
+    current_lock = first_lock = journal.read_lock(folder)
+    names = [layout.relative(path, folder) for path in run.manifests]
+    project = names if run.whole else None
     writes = not arguments.check
-    if work.target.is_vendored:
+    if run.target.is_vendored:
         names.append(vendoring.ENTRY)
-        runtime = vendoring.compare(tree.Tree(folder), known, force=arguments.force)
-        needed = () if vendoring.ENTRY in known.manifests else vendoring.requirements([artifacts.RUNTIME])
-        known = _carry_out(runtime, folder, known, printer, write=writes)
+        runtime = vendoring.compare(tree.Tree(folder), current_lock, force=arguments.force)
+        needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.requirements([artifacts.RUNTIME])
+        current_lock = _apply(runtime, folder, current_lock, printer, write=writes)
         if runtime.changes:
             shown = layout.shown(folder, vendoring.FOLDER)
-            printer.made(build.Built(package=shown, changes=runtime, requirements=needed))
+            printer.report_built(build.Built(package=shown, changes=runtime, requirements=needed))
     is_known = True
-    for path in work.manifests:
+    for path in run.manifests:
         trust = not (arguments.check or arguments.force or arguments.stubs)
         with printer.at_work(f"compiling {path}"):
             built = build.build(
-                path, work.target, known, trust=trust, force=arguments.force, writes=writes, project=project
+                path, run.target, current_lock, trust=trust, force=arguments.force, writes=writes, project=project
             )
-        printer.generated(path, built.diagnostics, built.documents)
+        printer.add_generated(path, built.diagnostics, built.documents)
         is_known = is_known and not built.failed and not (built.changes is not None and built.changes.refused)
         if built.changes is not None:
-            known = _carry_out(built.changes, folder, known, printer, write=writes)
-            printer.made(built)
+            current_lock = _apply(built.changes, folder, current_lock, printer, write=writes)
+            printer.report_built(built)
             if arguments.stubs:
-                _append(built, path, printer)
+                _append_stubs(built, path, printer)
             else:
-                printer.fits(built.fit)
+                printer.report_fit(built.fit)
         elif not built.failed:
             printer.say(f"{path}: up to date")
             if arguments.watch:
-                _add_fit(path, work, printer)
+                _check_fit(path, run, printer)
         if built.keep is not None and writes:
             built.keep()
-    if work.whole and not printer.failed:
-        pruned = tree.prune(folder, known, names)
-        before, known = known, _carry_out(pruned, folder, known, printer, write=writes)
-        printer.pruned(folder, before, pruned)
+    if run.whole and not printer.failed:
+        pruned = tree.prune(folder, current_lock, names)
+        previous, current_lock = current_lock, _apply(pruned, folder, current_lock, printer, write=writes)
+        printer.report_pruned(folder, previous, pruned)
     if is_known:
-        entries = [known.manifests[name] for name in names if name in known.manifests]
+        entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
         packages = {path.partition("/")[0] for entry in entries for path in entry.files}
-        strays = tree.strays(folder, first, known, None if work.whole else packages)
+        strays = tree.strays(folder, first_lock, current_lock, None if run.whole else packages)
         if arguments.force:
-            _carry_out(strays, folder, known, printer, write=writes)
-        printer.strays(folder, strays, removed=arguments.force)
+            _apply(strays, folder, current_lock, printer, write=writes)
+        printer.report_strays(folder, strays, removed=arguments.force)
 
 
-def _add_fit(path: str, work: works.Run, printer: Printer) -> None:
-    """Tell how the handwritten class of a manifest fits that is up to date, since it may be what was saved."""
+def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
+    """Report what does not fit in the handwritten class of an unchanged manifest, because it may be what was saved."""
     from toolwright.compile import pipeline
     from toolwright.project import build
     from toolwright.project.files import disk
@@ -161,23 +161,23 @@ def _add_fit(path: str, work: works.Run, printer: Printer) -> None:
     compiled = pipeline.compile_manifest(path, disk.Disk())
     if compiled.manifest is not None:
         printer.add((), compiled.documents)
-        printer.fits(build.fit(compiled.manifest, work.target.handlers, path))
+        printer.report_fit(build.fit(compiled.manifest, run.target.handlers, path))
 
 
-def _carry_out(changes: Changes, folder: Path, known: Lock, printer: Printer, *, write: bool) -> Lock:
-    """Write changes, or show them, and give the lock as it is then; `known` is the lock as it was."""
+def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer, *, write: bool) -> Lock:
+    """Write changes, or show them, and give the lock as it is then; `current_lock` is the lock as it was."""
     from toolwright.project.files import tree
 
     printer.add(changes.diagnostics)
     if write:
         tree.apply(folder, changes)
     else:
-        printer.stale(folder, known, changes)
+        printer.report_stale(folder, current_lock, changes)
     return changes.lock
 
 
-def _append(built: Built, path: str, printer: Printer) -> None:
-    """Append what is missing to the handwritten class, and tell what else does not fit in it."""
+def _append_stubs(built: Built, path: str, printer: Printer) -> None:
+    """Append missing methods to the handwritten class, and report what else does not fit in it."""
     from dataclasses import replace
 
     from toolwright.diagnostics import Diagnostic, Place
@@ -186,7 +186,7 @@ def _append(built: Built, path: str, printer: Printer) -> None:
 
     fit = built.fit
     if fit is None or not fit.findings.is_there:
-        printer.fits(fit)
+        printer.report_fit(fit)
         if built.handlers is not None and (fit is None or not fit.findings.diagnostics):
             message = f"`{built.handlers}` is not found, so nothing is appended to it"
             help_ = "write the class, fix its module, or name the module's folder as `handlers` in `[tool.toolwright]`"
@@ -203,8 +203,8 @@ def _append(built: Built, path: str, printer: Printer) -> None:
             return
         names = handlers.names_to_import(fit.written, missing)
         count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
-        brought = f"; imported {', '.join(names)}" if names else ""
-        printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}{brought}")
-        rest = tuple(one for one in fit.findings.diagnostics if one.code != "TW420")
+        imported = f"; imported {', '.join(names)}" if names else ""
+        printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}{imported}")
+        rest = tuple(diagnostic for diagnostic in fit.findings.diagnostics if diagnostic.code != "TW420")
         fit = replace(fit, findings=replace(fit.findings, diagnostics=rest))
-    printer.fits(fit)
+    printer.report_fit(fit)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from toolwright.commands.shared import servers as sources
-from toolwright.commands.shared.console import Printer, UsageError, err, out, told
+from toolwright.commands.shared.console import Printer, UsageError, err, out, print_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from toolwright.compile.source import Document
     from toolwright.diagnostics import Diagnostic
-    from toolwright.importers.acceptance import Made
-    from toolwright.importers.live import Listed
+    from toolwright.importers.acceptance import ImportResult
+    from toolwright.importers.live import ServerListing
 
 _T = TypeVar("_T")
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     imports = verbs.add_parser("import", help="make a manifest from what others describe")
     kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
     live = kinds.add_parser(
@@ -33,19 +33,19 @@ def add(verbs: Any) -> None:
         usage="toolwright import mcp [options] URL\n       toolwright import mcp [options] -- COMMAND ARGS…",
     )
     live.add_argument("url", metavar="URL", nargs="?", help="a Streamable HTTP endpoint")
-    _options(live, "as the server says")
+    _add_options(live, "as the server says")
     live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
     live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
     sources.options(live)
     live.set_defaults(verb=_import_mcp)
     tools = kinds.add_parser("tools", help="a saved tools/list result")
     tools.add_argument("file", metavar="FILE", help="its JSON, bare or in a wrapper")
-    _options(tools, "as the file says, else the file's name")
+    _add_options(tools, "as the file says, otherwise the file's name")
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
     openapi.add_argument("file", metavar="SOURCE", help="the document, in YAML or JSON: a file, a URL, or `-`")
-    _options(openapi, "the document's title")
-    selecting(openapi)
+    _add_options(openapi, "the document's title")
+    add_selection(openapi)
     openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
     openapi.add_argument(
         "--pages", action="store_true", help="let tools take and give pages, where the document makes them plain"
@@ -56,7 +56,7 @@ def add(verbs: Any) -> None:
 _FRAGMENT: Final = "leave out `server`: a file for another one's `include`"
 
 
-def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
+def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
     """Let a verb be told which operations of an OpenAPI document become tools, and what these are called."""
     for option, what in (("--include", "take only"), ("--exclude", "leave out")):
         parser.add_argument(
@@ -86,7 +86,7 @@ def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
     parser.add_argument(
         "--trim-descriptions",
         metavar="N",
-        type=_length,
+        type=_parse_length,
         help=f"{note}cut descriptions to N characters, at the end of a sentence or a word",
     )
     parser.add_argument(
@@ -99,19 +99,19 @@ def selecting(parser: argparse.ArgumentParser, note: str = "") -> None:
 _SHORTEST: Final = 20
 
 
-def _length(text: str) -> int:
+def _parse_length(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not _SHORTEST <= int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"`{text}` is no number of characters from {_SHORTEST} on")
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of characters, {_SHORTEST} or more")
     return int(text)
 
 
 def selects(arguments: argparse.Namespace) -> bool:
-    """Whether the command line has one of the options of `selecting`."""
-    return bool(_selected(arguments))
+    """Whether the command line has one of the options of `add_selection`."""
+    return bool(_list_selected(arguments))
 
 
-def _selected(arguments: argparse.Namespace) -> list[str]:
-    """The options of `selecting` that were given, as words of a command line."""
+def _list_selected(arguments: argparse.Namespace) -> list[str]:
+    """The options of `add_selection` that were given, as words of a command line."""
     words: list[str] = []
     for option in ("--include", "--exclude", "--rename", "--media-type"):
         for value in getattr(arguments, option[2:].replace("-", "_")):
@@ -124,11 +124,11 @@ def _selected(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
-def again(file: str, arguments: argparse.Namespace) -> str:
-    """What imports a document again, after `toolwright import`: the source without credentials, and all options."""
+def describe_import(file: str, arguments: argparse.Namespace) -> str:
+    """The arguments of `toolwright import` that import a document again: the source without credentials, and options."""
     from toolwright.importers.openapi import sources as documents
 
-    words = ["openapi", documents.shown(file), *_selected(arguments)]
+    words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
     if arguments.name is not None:
         words += ["--name", arguments.name]
     if getattr(arguments, "prefix", ""):
@@ -138,8 +138,8 @@ def again(file: str, arguments: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _options(parser: argparse.ArgumentParser, otherwise: str) -> None:
-    parser.add_argument("--name", help=f"the server's name (default: {otherwise})")
+def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--name", help=f"the server's name (default: {default})")
     parser.add_argument("--prefix", default="", help="put in front of each tool's name")
     parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
 
@@ -151,33 +151,33 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
         raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
     source = sources.of(arguments.url, arguments.command, arguments)
 
-    def make(listed: Listed) -> Made:
+    def make(listed: ServerListing) -> ImportResult:
         from toolwright.importers import servers
 
-        return servers.manifest(
+        return servers.make_manifest(
             listed,
             name=arguments.name,
-            otherwise=sources.name(source),
+            default_name=sources.name(source),
             prefix=arguments.prefix,
             client=arguments.client,
         )
 
     deadline = sources.deadline(arguments)
     asked = sources.manifest(source, arguments, make, deadline)
-    return _import(source.shown, asked, arguments, "the server", deadline.held)
+    return _import(source.label, asked, arguments, "the server", deadline.enforce)
 
 
 def _import_tools(arguments: argparse.Namespace) -> int:
-    def make() -> Made:
+    def make() -> ImportResult:
         from toolwright.importers import acceptance, reading, tools
         from toolwright.project.files import disk
 
         document = reading.read(arguments.file, disk.Disk(), tools.parse, "a saved tools/list result in JSON")
-        listed, info = tools.listed(document.value)
+        entries, info = tools.find_tools(document.value)
         name = arguments.name or info.get("name") or Path(arguments.file).stem
-        made = tools.manifest(listed, name=name, info=info, prefix=arguments.prefix)
-        settled = acceptance.settle(made.manifest)
-        return acceptance.Made(settled.manifest, "", (*made.notes, *settled.notes), settled.warnings)
+        draft = tools.make_manifest(entries, name=name, info=info, prefix=arguments.prefix)
+        checked = acceptance.repair(draft.manifest)
+        return acceptance.ImportResult(checked.manifest, "", (*draft.notes, *checked.notes), checked.warnings)
 
     return _import(arguments.file, make, arguments, "the file")
 
@@ -187,19 +187,21 @@ def _import_openapi(arguments: argparse.Namespace) -> int:
 
     make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
     words = [*(["--fragment"] if arguments.fragment else []), *(["-o", arguments.output] if arguments.output else [])]
-    command = " ".join(["toolwright import", again(arguments.file, arguments), *map(shlex.quote, words)])
-    return _import(documents.shown(arguments.file), make, arguments, "the document", command=command)
+    command = " ".join(["toolwright import", describe_import(arguments.file, arguments), *map(shlex.quote, words)])
+    return _import(documents.hide_credentials(arguments.file), make, arguments, "the document", command=command)
 
 
-def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = "") -> Callable[[], Made]:
+def openapi(
+    file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = ""
+) -> Callable[[], ImportResult]:
     """What makes a manifest of an OpenAPI document.
 
     Raises:
         UsageError: `--rename` is not OLD=NEW.
     """
-    new_names = renames(arguments.rename)
+    new_names = parse_renames(arguments.rename)
 
-    def make() -> Made:
+    def make() -> ImportResult:
         from toolwright.importers.openapi import manifest as assembling
         from toolwright.importers.openapi import sources as documents
         from toolwright.importers.openapi.naming import Selection
@@ -213,43 +215,43 @@ def openapi(file: str, arguments: argparse.Namespace, *, name: str | None, prefi
             longest=arguments.trim_descriptions,
             pages=getattr(arguments, "pages", False),
         )
-        return assembling.manifest(documents.documents(file), selection, name, options)
+        return assembling.make_manifest(documents.read_documents(file), selection, name, options)
 
     return make
 
 
-def attempt(shown: str, make: Callable[[], _T]) -> _T | None:
-    """What `make` gives of the source that people call `shown`; None where that fails, which is told."""
-    from toolwright.importers.reading import DocumentError, RefusedError
+def attempt(label: str, make: Callable[[], _T]) -> _T | None:
+    """What `make` gives of the source `label`; None if that fails, which is reported."""
+    from toolwright.importers.reading import DocumentError, SourceError
 
     try:
         return make()
-    except RefusedError as error:
+    except SourceError as error:
         if isinstance(error, DocumentError) and error.diagnostics:
-            _tell(error.diagnostics, error.documents)
+            _report(error.diagnostics, error.documents)
         else:
-            about = "" if error.names_source else f"`{shown}` cannot be imported: "
+            about = "" if error.names_source else f"`{label}` cannot be imported: "
             err(f"toolwright: {about}{error}")
     return None
 
 
 def _import(
-    shown: str,
-    make: Callable[[], Made],
+    label: str,
+    make: Callable[[], ImportResult],
     arguments: argparse.Namespace,
     who: str,
     bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
     command: str | None = None,
 ) -> int:
-    """Import a source, and say what of it came out.
+    """Import a source, and report the result.
 
     Args:
-        shown: What people call it.
+        label: Its name for people.
         make: Reads it.
         arguments: Of the command line.
-        who: Says what is in it.
-        bounded: Ends what is computed when the time is over.
-        command: What imports it again, for the head of the file.
+        who: What describes its contents, such as "the file".
+        bounded: Stops the computation when the time is over.
+        command: What imports it describe_import, for the head of the file.
     """
     from toolwright.compile.syntax import yamlwriter
 
@@ -257,38 +259,38 @@ def _import(
         raise UsageError("--name is empty")
     is_fragment = getattr(arguments, "fragment", False)
 
-    def written() -> tuple[Made, str]:
-        made = make()
-        manifest = {key: value for key, value in made.manifest.items() if key != "server" or not is_fragment}
+    def read_and_write() -> tuple[ImportResult, str]:
+        result = make()
+        manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
         with bounded():
-            return made, yamlwriter.imported(manifest, arguments.output or "", command)
+            return result, yamlwriter.imported(manifest, arguments.output or "", command)
 
-    attempted = attempt(shown, written)
-    if attempted is None:
+    outcome = attempt(label, read_and_write)
+    if outcome is None:
         return 1
-    made, text = attempted
+    result, text = outcome
     if not arguments.output:
         out(text)
-    elif problem := _written(Path(arguments.output), text):
-        _tell([problem])
+    elif problem := _write(Path(arguments.output), text):
+        _report([problem])
         return 1
-    notes = [*made.notes, *made.cost]
-    if made.warnings:
-        word = "warning" if made.warnings == 1 else "warnings"
-        notes.append(f"`toolwright check` has {made.warnings} {word} of what {who} says")
-    told(made.summary, notes)
+    notes = [*result.notes, *result.cost]
+    if result.warnings:
+        word = "warning" if result.warnings == 1 else "warnings"
+        notes.append(f"`toolwright check` has {result.warnings} {word} about what {who} says")
+    print_import(result.summary, notes)
     return 0
 
 
-def _written(path: Path, text: str) -> Diagnostic | None:
+def _write(path: Path, text: str) -> Diagnostic | None:
     """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
     from toolwright.compile.syntax import yamlwriter
     from toolwright.diagnostics import Diagnostic, Place
     from toolwright.project.files import disk
 
     try:
-        before = disk.text(path)
-        if before and before.strip() and not yamlwriter.is_imported(before):
+        existing = disk.text(path)
+        if existing and existing.strip() and not yamlwriter.is_imported(existing):
             help_ = "move or delete it, or choose another file with `-o`"
             return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
         disk.create(path, text)
@@ -298,18 +300,18 @@ def _written(path: Path, text: str) -> Diagnostic | None:
     return None
 
 
-def _tell(found: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+def _report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
     printer = Printer("text", strict=False)
-    printer.add(found, documents)
+    printer.add(diagnostics, documents)
     printer.close()
 
 
-def renames(given: Sequence[str]) -> dict[str, str]:
+def parse_renames(entries: Sequence[str]) -> dict[str, str]:
     """What `--rename` says. Raises UsageError where it is not OLD=NEW."""
-    found = {}
-    for entry in given:
+    new_names = {}
+    for entry in entries:
         old, equals, new = entry.partition("=")
         if not (old and equals and new):
             raise UsageError(f"--rename is `{entry}`; it is OLD=NEW, such as listPets=list_pets")
-        found[old] = new
-    return found
+        new_names[old] = new
+    return new_names

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     install = verbs.add_parser(
         "install",
         help="write a server into the configuration of an MCP client",
@@ -66,33 +66,33 @@ def _install(arguments: argparse.Namespace) -> int:
     from toolwright.project.clients.configuration import RefusedError
 
     if arguments.list:
-        _list(arguments)
+        _list_clients(arguments)
         return 0
     if arguments.client not in table.CLIENTS:
-        named = "no client is named" if arguments.client is None else f"`{arguments.client}` is no client that is known"
-        raise UsageError(f"{named}; it is one of {', '.join(table.CLIENTS)}")
+        problem = "no client is named" if arguments.client is None else f"`{arguments.client}` is not a known client"
+        raise UsageError(f"{problem}; it is one of {', '.join(table.CLIENTS)}")
     if arguments.print and arguments.remove:
         raise UsageError("--print shows what would be written, and --remove writes nothing: give one of them")
     printer = Printer("text", strict=False)
     client = table.CLIENTS[arguments.client]
-    work = works.of(arguments, printer, arguments.output)
-    manifest = launching.server(work, printer) if work is not None else None
-    if work is None or manifest is None:
+    run = works.of(arguments, printer, arguments.output)
+    manifest = launching.server(run, printer) if run is not None else None
+    if run is None or manifest is None:
         return printer.close()
-    folder = Path.cwd() if work.project is None else Path.cwd() / work.project.folder
+    folder = Path.cwd() if run.project is None else Path.cwd() / run.project.folder
     file = client.file(arguments.scope, folder)
     if file is None:
         raise UsageError(f"{client.title} has no file for one project; leave --scope out")
     try:
         if arguments.remove:
             return _remove(arguments, client, manifest, file)
-        return _write(arguments, client, manifest, work, file)
+        return _write(arguments, client, manifest, run, file)
     except RefusedError as error:
         printer.add([error.diagnostic])
         return printer.close()
 
 
-def _list(arguments: argparse.Namespace) -> None:
+def _list_clients(arguments: argparse.Namespace) -> None:
     """Print the clients, and where their servers are."""
     from toolwright.project.clients import table
 
@@ -117,26 +117,26 @@ def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest
     return 0
 
 
-def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, work: works.Run, file: Path) -> int:
+def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, run: works.Run, file: Path) -> int:
     """Put the server in, or print what would be put in. Raises RefusedError and UsageError."""
     from toolwright.project import launch
     from toolwright.project.clients import configuration
 
-    start = launch.of(manifest, work.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
+    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
     start = replace(start, scopes=tuple(arguments.local_scope))
     name = arguments.name or configuration.name_of(manifest)
     if not configuration.NAME.fullmatch(name):
-        raise UsageError(f"`{name}` is no name that all clients take: 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
-    variables = _variables(arguments)
+        raise UsageError(f"`{name}` is not a name that all clients accept: use 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
+    variables = _read_variables(arguments)
     entry = configuration.Entry.of(client, name, start, variables)
     if arguments.print:
         err(f"for {file}:")
         out(entry.shown())
         return 0
-    if not launch.is_generated(manifest, work.target):
-        raise UsageError(f"`{work.target.folder / manifest.package}` is not there; run `toolwright generate` first")
-    _warn(arguments, entry, start, file)
-    _note_what_is_local(manifest, start, variables)
+    if not launch.is_generated(manifest, run.target):
+        raise UsageError(f"`{run.target.folder / manifest.package}` is not there; run `toolwright generate` first")
+    _report_risks(arguments, entry, start, file)
+    _note_local_needs(manifest, start, variables)
     is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
     if is_written:
         out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
@@ -145,8 +145,8 @@ def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest,
     return 0
 
 
-def _warn(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
-    """Tell what a person should know before the server is used. No value of a variable is told."""
+def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
+    """Print what a person should know before using the server, without values of variables."""
     from toolwright.serving import processes
 
     title = entry.client.title
@@ -162,33 +162,33 @@ def _warn(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path
         err(f"warning: the server cannot be started as it is:\n{problem}")
 
 
-def _note_what_is_local(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
-    """Tell what the user lacks for some of the server, who comes without a token there."""
+def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
+    """Print what the local user, who has no token, lacks for parts of the server."""
     needed = dict.fromkeys(
         scope
         for scopes in (
             *(tool.policy.get("scopes") or () for tool in manifest.tools),
-            *(one.scopes for ones in manifest.primitives.values() for one in ones),
+            *(primitive.scopes for primitives in manifest.primitives.values() for primitive in primitives),
         )
         for scope in scopes
     )
     if needed and not start.scopes:
         options = " ".join(f"--local-scope {scope}" for scope in needed)
         err(f"note: what needs scopes is not there for the user without {options}")
-    bound: Sequence[Mapping[str, Any]] = manifest.document["tools"]
-    sources = [each for tool in bound for each in (tool.get("toolwright") or {}).get("bind", {}).values()]
-    for name in dict.fromkeys(each["local"]["env"] for each in sources if "local" in each):
+    tools: Sequence[Mapping[str, Any]] = manifest.document["tools"]
+    sources = [binding for tool in tools for binding in (tool.get("toolwright") or {}).get("bind", {}).values()]
+    for name in dict.fromkeys(binding["local"]["env"] for binding in sources if "local" in binding):
         if name not in variables:
             err(f"note: some tools take an argument from the environment; --env {name} sets it")
 
 
-def _variables(arguments: argparse.Namespace) -> dict[str, str]:
+def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
     """What `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
     from toolwright.diagnostics import Diagnostic, Place
     from toolwright.project.clients import configuration, variables
     from toolwright.project.clients.jsonc import UnfitError
 
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name in arguments.env_file:
         try:
             text = Path(name).read_text("utf-8-sig")
@@ -197,14 +197,14 @@ def _variables(arguments: argparse.Namespace) -> dict[str, str]:
             diagnostic = Diagnostic("TW001", f"this file cannot be read: {reason}", Place(name))
             raise configuration.RefusedError(diagnostic) from error
         try:
-            found |= variables.parse(text)
+            values |= variables.parse(text)
         except UnfitError as error:
             raise configuration.RefusedError(configuration.misplaced(text, Path(name), error)) from error
     for text in arguments.env:
         key, value = servers.variable(text)
         if not variables.NAME.fullmatch(key):
-            raise UsageError(f"--env: `{key}` is no name of a variable")
+            raise UsageError(f"--env: `{key}` is not the name of a variable")
         if "\0" in value:
-            raise UsageError(f"--env {key}: no variable can hold a null character")
-        found[key] = value
-    return found
+            raise UsageError(f"--env {key}: a variable cannot have a null character")
+        values[key] = value
+    return values

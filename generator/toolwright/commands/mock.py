@@ -14,7 +14,7 @@ _LAST_PORT = 65535
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
     mock.add_argument("manifest", metavar="MANIFEST", help="the manifest to serve")
     mock.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.commands import import_
 from toolwright.commands.shared import servers as sources
-from toolwright.commands.shared.console import UsageError, err, out, told
+from toolwright.commands.shared.console import UsageError, err, out, print_import
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from toolwright.importers.acceptance import Made
-    from toolwright.importers.live import Listed
+    from toolwright.importers.acceptance import ImportResult
+    from toolwright.importers.live import ServerListing
     from toolwright.project.scaffold import Origin
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     new = verbs.add_parser(
         "new",
         help="start a server project that runs at once",
@@ -37,7 +37,7 @@ def add(verbs: Any) -> None:
         dest="origin",
         help=f"start from what another server offers, or from an API; KIND is {' or '.join(_ORIGINS)}",
     )
-    import_.selecting(new, "with openapi: ")
+    import_.add_selection(new, "with openapi: ")
     sources.options(new, only_after="--from")
     new.set_defaults(verb=_new)
 
@@ -45,7 +45,7 @@ def add(verbs: Any) -> None:
 def _new(arguments: argparse.Namespace) -> int:
     from toolwright.project import scaffold
 
-    origin = _origin(arguments)
+    origin = _find_origin(arguments)
     try:
         out(scaffold.create(arguments.name, Path(arguments.dir) if arguments.dir else None, origin))
     except scaffold.NameRefusedError as error:
@@ -56,7 +56,7 @@ def _new(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
+def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
     """What gives the origin that the command line names.
 
     Raises:
@@ -64,7 +64,7 @@ def _origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
     """
     if arguments.origin is None:
         if arguments.header or arguments.env or arguments.timeout:
-            raise UsageError("a server to start from is named with --from mcp")
+            raise UsageError("name a server to start from with --from mcp")
         _refuse_selection(arguments)
         return None
     kind, *rest = arguments.origin
@@ -78,7 +78,7 @@ def _refuse_selection(arguments: argparse.Namespace) -> None:
         raise UsageError("operations are selected with --from openapi SOURCE")
 
 
-def _openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
+def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
     from toolwright.importers.openapi import sources as documents
 
     if file is None or arguments.command is not None:
@@ -86,35 +86,37 @@ def _openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Or
     if arguments.header or arguments.env or arguments.timeout:
         raise UsageError("--header, --env and --timeout go with --from mcp")
     make = import_.openapi(file, arguments, name=arguments.name)
-    return lambda: _read(documents.shown(file), make, import_.again(file, arguments))
+    return lambda: _read_origin(documents.hide_credentials(file), make, import_.describe_import(file, arguments))
 
 
-def _read(shown: str, make: Callable[[], Made], again: str) -> Origin:
+def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> Origin:
     """What a project starts from; `make` gives its manifest."""
     from toolwright.project import scaffold
 
-    made = import_.attempt(shown, make)
-    if made is None:
+    result = import_.attempt(label, make)
+    if result is None:
         raise scaffold.ScaffoldError("nothing was made")
-    told(made.summary, [*made.notes, *made.cost])
-    fragment = {key: value for key, value in made.manifest.items() if key != "server"}
-    return scaffold.Origin(fragment, made.manifest["server"], again)
+    print_import(result.summary, [*result.notes, *result.cost])
+    fragment = {key: value for key, value in result.manifest.items() if key != "server"}
+    return scaffold.Origin(fragment, result.manifest["server"], command)
 
 
-def _mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
+def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
     _refuse_selection(arguments)
     source = sources.of(url, arguments.command, arguments)
 
-    def make(listed: Listed) -> Made:
+    def make(listed: ServerListing) -> ImportResult:
         from toolwright.importers import servers
 
-        return servers.manifest(listed, name=None, otherwise=sources.name(source))
+        return servers.make_manifest(listed, name=None, default_name=sources.name(source))
 
-    return lambda: _read(source.shown, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …")
+    return lambda: _read_origin(
+        source.label, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …"
+    )
 
 
 _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {
-    "mcp": _mcp,
-    "openapi": _openapi,
+    "mcp": _read_mcp,
+    "openapi": _read_openapi,
 }
 """What a project can start from: takes the source and the other arguments, checks them, and gives what reads it."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def add(verbs: Any) -> None:
-    """Say how the verb is called."""
+    """Add the parser of the command."""
     schema = verbs.add_parser("schema", help="print the manifest's own JSON Schema, for editors")
     schema.set_defaults(verb=_schema)
 

@@ -42,23 +42,23 @@ class Change:
             raise KeyError(f"unknown code of a change {self.code}")
 
 
-def _table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
+def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
     table = {code: (side, meaning) for code, side, meaning in rows}
     if len(table) != len(rows):
         raise ValueError("a code is listed twice")
     return table
 
 
-CODES: Final = _table(
+CODES: Final = _make_table(
     ("TW501", "wire", "A description changed."),
     ("TW502", "wire", "A title, an icon, `_meta` or another field that only informs changed."),
     ("TW503", "wire", "A list is in another order."),
     ("TW504", "wire", "The server's name, version or instructions changed."),
     ("TW505", "wire", "A capability came or went."),
-    ("TW506", "wire", "What callers need to be authorized changed."),
-    ("TW507", "wire", "How lists are sent, or the oldest revision meant, changed."),
-    ("TW508", "wire", "`format` is asserted now, or no longer."),
-    ("TW509", "wire", "Records of calls have the values of arguments now, or no longer."),
+    ("TW506", "wire", "What authorization callers need changed."),
+    ("TW507", "wire", "How lists are sent, or the oldest supported revision, changed."),
+    ("TW508", "wire", "Whether `format` is asserted changed."),
+    ("TW509", "wire", "Whether records of calls have the values of arguments changed."),
     ("TW510", "wire", "A tool is gone."),
     ("TW511", "wire", "A tool is new."),
     ("TW512", "wire", "A tool is renamed."),
@@ -68,7 +68,7 @@ CODES: Final = _table(
     ("TW516", "wire", "The header that mirrors a parameter (`x-mcp-header`) changed."),
     ("TW517", "wire", "An `outputSchema` is gone."),
     ("TW518", "wire", "An `outputSchema` is new."),
-    ("TW519", "wire", "Something is deprecated now, or no longer."),
+    ("TW519", "wire", "Whether something is deprecated changed."),
     ("TW520", "wire", "A policy (a limit, a confirmation) changed."),
     ("TW521", "wire", "What is asked in the middle of a call changed."),
     ("TW523", "wire", "What the server sets from the caller's token changed."),
@@ -84,10 +84,10 @@ CODES: Final = _table(
     ("TW537", "wire", "The values allowed (`enum`, `const`) changed."),
     ("TW538", "wire", "A bound changed: of a number, a length or a count."),
     ("TW539", "wire", "A `pattern` or `format` changed."),
-    ("TW540", "wire", "What keys and items without a schema of their own may be changed."),
+    ("TW540", "wire", "What is allowed for keys and items without their own schema changed."),
     ("TW541", "wire", "Alternatives or conditions (`anyOf`, `if`, …) changed."),
     ("TW542", "wire", "Another keyword of a schema changed."),
-    ("TW543", "wire", "A reference leads elsewhere."),
+    ("TW543", "wire", "A reference leads to another schema."),
     ("TW544", "wire", "A schema is in another dialect."),
     ("TW545", "wire", "A schema changed in a way that no single edit explains."),
     ("TW546", "wire", "A default changed, which is an annotation on the wire."),
@@ -99,8 +99,8 @@ CODES: Final = _table(
     ("TW554", "wire", "An argument of a prompt is optional: a new one, or one that was required."),
     ("TW555", "wire", "A MIME type changed."),
     ("TW556", "wire", "What is completed changed."),
-    ("TW557", "wire", "A static content changed."),
-    ("TW580", "python", "The package, its classes or what it emits are called otherwise, or are gone."),
+    ("TW557", "wire", "Static content changed."),
+    ("TW580", "python", "The package or its classes are renamed, or what is generated changed."),
     ("TW581", "python", "Handlers must have another method."),
     ("TW582", "python", "A method is gone."),
     ("TW583", "python", "A handler's signature changed."),
@@ -115,15 +115,15 @@ CODES: Final = _table(
 """For each code its side, and what it means."""
 
 
-def worst(changes: Iterable[Change]) -> Impact | None:
+def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
     """The worst impact of those that are not ignored; None without any."""
-    found = {change.impact for change in changes if not change.ignored}
-    return next((impact for impact in IMPACTS if impact in found), None)
+    impacts = {change.impact for change in changes if not change.ignored}
+    return next((impact for impact in IMPACTS if impact in impacts), None)
 
 
-def bump(changes: Iterable[Change]) -> Bump | None:
+def suggest_bump(changes: Iterable[Change]) -> Bump | None:
     """Which part of the version should go up (https://semver.org): None where nothing changed."""
-    match worst(changes):
+    match find_worst_impact(changes):
         case "breaking":
             return "major"
         case "may break" | "compatible":
@@ -137,19 +137,19 @@ def bump(changes: Iterable[Change]) -> Bump | None:
 _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-+].*)?")
 
 
-def counted(version: str, part: Bump) -> Bump:
+def adjust_bump(version: str, part: Bump) -> Bump:
     """What a part counts as: before 1.0.0 as the next lower one (semver.org, 4)."""
     if not version.removeprefix("v").startswith("0."):
         return part
     return "minor" if part == "major" else "patch"
 
 
-def bumped(version: str, part: Bump) -> str | None:
+def raise_version(version: str, part: Bump) -> str | None:
     """A semantic version with that part raised, as it counts."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return None
-    lead, numbers = found[1], [int(number) for number in found.groups()[1:]]
-    at = ("major", "minor", "patch").index(counted(version, part))
+    lead, numbers = match[1], [int(number) for number in match.groups()[1:]]
+    at = ("major", "minor", "patch").index(adjust_bump(version, part))
     raised = [*numbers[:at], numbers[at] + 1, *[0] * (2 - at)]
     return lead + ".".join(str(number) for number in raised)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diff.changes import IMPACTS, Change
 from toolwright.diff.kinds import primitives, python, server, tools
-from toolwright.diff.kinds.tools import Pair
+from toolwright.diff.kinds.tools import ManifestPair
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -28,30 +28,30 @@ def compare(
     files: tuple[str, str] | None = None,
     ignored: Collection[str] = (),
 ) -> list[Change]:
-    """All changes from `old` to `new`, the worst first, else in the order of the new manifest.
+    """All changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
 
     Args:
         old: The manifest as it was.
         new: The manifest as it is.
-        values: What the two entry files hold, for `auth`, `policy` and what else lowering does not keep.
+        values: What the two entry files hold, for `auth`, `policy` and everything else that lowering drops.
         files: Their paths, as places have them.
         ignored: Codes of changes that count as harmless.
     """
-    pair = Pair(old, new)
-    found = [
-        *server.changes(pair, *values, files or (old.source, new.source)),
-        *tools.changes(pair),
-        *primitives.changes(pair),
-        *python.changes(pair),
+    pair = ManifestPair(old, new)
+    changes = [
+        *server.compare(pair, *values, files or (old.source, new.source)),
+        *tools.compare(pair),
+        *primitives.compare(pair),
+        *python.compare(pair),
     ]
-    marked = [replace(change, ignored=change.code in ignored) for change in _gathered(found)]
+    marked = [replace(change, ignored=change.code in ignored) for change in _merge_shared(changes)]
     return sorted(marked, key=lambda change: IMPACTS.index(change.impact))
 
 
-def _gathered(found: Sequence[Change]) -> Iterator[Change]:
+def _merge_shared(changes: Sequence[Change]) -> Iterator[Change]:
     """The changes, each change of a shared schema once, with all that it affects; the worst of its impacts counts."""
     groups: dict[object, list[Change]] = {}
-    for number, change in enumerate(found):
+    for number, change in enumerate(changes):
         place = change.new or change.old
         is_shared = place is not None and place.pointer[:1] == ("schemas",) and change.side == "wire"
         key = (change.code, change.message, change.old, change.new) if is_shared else number
@@ -60,11 +60,11 @@ def _gathered(found: Sequence[Change]) -> Iterator[Change]:
         if len(group) == 1:
             yield group[0]
             continue
-        worst = min(group, key=lambda change: IMPACTS.index(change.impact))
-        place = worst.new or worst.old
+        worst_change = min(group, key=lambda change: IMPACTS.index(change.impact))
+        place = worst_change.new or worst_change.old
         name = place.pointer[1] if place is not None and len(place.pointer) > 1 else ""
         subjects = [*dict.fromkeys(change.subject for change in group)]
         rest = f" and {len(subjects) - _SHOWN} more" if len(subjects) > _SHOWN else ""
         affected = f"affects {len(subjects)} places: {'; '.join(subjects[:_SHOWN])}{rest}"
-        help_ = f"{worst.help}; {affected}" if worst.help else affected
-        yield replace(worst, subject=f"schema `{name}`", help=help_)
+        help_ = f"{worst_change.help}; {affected}" if worst_change.help else affected
+        yield replace(worst_change, subject=f"schema `{name}`", help=help_)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diagnostics import Place, Span
 from toolwright.diagnostics.printers.json import in_ascii
-from toolwright.diff.changes import IMPACTS, Change, bump, bumped, counted
+from toolwright.diff.changes import IMPACTS, Change, adjust_bump, raise_version, suggest_bump
 from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _CODE: Final = re.compile(r"`([^`]*)`")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Comparison:
     """What is compared, for people: the names, documents and versions of the old and the new."""
 
     old: str
@@ -37,16 +37,16 @@ class Shown:
     new_version: str
 
     def places(self, change: Change) -> tuple[Span | None, Span | None]:
-        """Where a change stands, in the old and in the new."""
-        return _span(change.old, self.old_documents), _span(change.new, self.new_documents)
+        """The places of a change, in the old and in the new manifest."""
+        return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
 
     def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
         """Which part of the version should go up, and the version that this makes of the old one."""
-        part = bump(changes)
-        return (counted(self.old_version, part), bumped(self.old_version, part)) if part else (None, None)
+        part = suggest_bump(changes)
+        return (adjust_bump(self.old_version, part), raise_version(self.old_version, part)) if part else (None, None)
 
 
-def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
+def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
     """For people: the changes by impact, each with its place and why, then a summary."""
 
     def paint(words: str, colour: str) -> str:
@@ -54,25 +54,25 @@ def text(changes: Sequence[Change], shown: Shown, *, color: bool) -> str:
 
     lines = []
     for impact in IMPACTS:
-        found = [change for change in changes if change.impact == impact and not change.ignored]
-        if not found:
+        group = [change for change in changes if change.impact == impact and not change.ignored]
+        if not group:
             continue
         lines.append(paint(impact, _COLOURS[impact]))
-        for change in found:
+        for change in group:
             subject = paint(to_one_line(change.subject), _BOLD)
             lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
-            lines += [f"                 {line}" for line in _below(change, shown)]
+            lines += [f"                 {line}" for line in _list_details(change, comparison)]
         lines.append("")
-    lines.append(to_one_line(_summary(changes, shown)))
+    lines.append(to_one_line(_summarize(changes, comparison)))
     return "\n".join(lines) + "\n"
 
 
-def json(changes: Sequence[Change], shown: Shown) -> str:
+def json(changes: Sequence[Change], comparison: Comparison) -> str:
     """For programs: the changes, how many there are of each impact, and the suggested version."""
-    part, version = shown.suggestion(changes)
+    part, version = comparison.suggestion(changes)
     rows = []
     for change in changes:
-        old, new = shown.places(change)
+        old, new = comparison.places(change)
         rows.append(
             {
                 "code": change.code,
@@ -82,14 +82,14 @@ def json(changes: Sequence[Change], shown: Shown) -> str:
                 "subject": change.subject,
                 "message": change.message,
                 "help": change.help,
-                "old": _located(old),
-                "new": _located(new),
+                "old": _to_json(old),
+                "new": _to_json(new),
             }
         )
     value = {
-        "old": shown.old,
-        "new": shown.new,
-        "counts": _counts(changes),
+        "old": comparison.old,
+        "new": comparison.new,
+        "counts": _count_impacts(changes),
         "ignored": sum(change.ignored for change in changes),
         "bump": part,
         "version": version,
@@ -98,70 +98,70 @@ def json(changes: Sequence[Change], shown: Shown) -> str:
     return in_ascii(value)
 
 
-def markdown(changes: Sequence[Change], shown: Shown) -> str:
-    """For pull requests: one table for each impact, those that break nothing folded away."""
-    lines = [f"**{_escaped(_summary(changes, shown))}**"]
+def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
+    """For pull requests: one table for each impact; those that break nothing are folded."""
+    lines = [f"**{_escape(_summarize(changes, comparison))}**"]
     for impact in IMPACTS:
-        found = [change for change in changes if change.impact == impact and not change.ignored]
-        if not found:
+        group = [change for change in changes if change.impact == impact and not change.ignored]
+        if not group:
             continue
         folded = impact in ("compatible", "cosmetic")
-        title = f"{impact} ({len(found)})"
+        title = f"{impact} ({len(group)})"
         lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
         lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
-        for change in found:
-            old, new = shown.places(change)
-            why = f"<br>{_escaped(change.help)}" if change.help else ""
-            where = " ← ".join(_escaped(_at(span)) for span in (new, old) if span)
-            cells = (change.code, change.side, _escaped(change.subject), f"{_escaped(change.message)}{why}", where)
+        for change in group:
+            old, new = comparison.places(change)
+            why = f"<br>{_escape(change.help)}" if change.help else ""
+            where = " ← ".join(_escape(_show_span(span)) for span in (new, old) if span)
+            cells = (change.code, change.side, _escape(change.subject), f"{_escape(change.message)}{why}", where)
             lines.append(f"| {' | '.join(cells)} |")
         if folded:
             lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
-def _below(change: Change, shown: Shown) -> list[str]:
-    old, new = shown.places(change)
+def _list_details(change: Change, comparison: Comparison) -> list[str]:
+    old, new = comparison.places(change)
     lines = []
     if old and new:
-        lines.append(f"at {_at(new)}, was at {_at(old)}")
+        lines.append(f"at {_show_span(new)}, was at {_show_span(old)}")
     elif old or new:
-        lines.append(f"at {_at(new)}" if new else f"was at {_at(old)}" if old else "")
+        lines.append(f"at {_show_span(new)}" if new else f"was at {_show_span(old)}" if old else "")
     if change.help:
         lines.append(to_one_line(change.help))
     return lines
 
 
-def _summary(changes: Sequence[Change], shown: Shown) -> str:
-    counts = [f"{number} {impact}" for impact, number in _counts(changes).items() if number]
+def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
+    counts = [f"{number} {impact}" for impact, number in _count_impacts(changes).items() if number]
     ignored = sum(change.ignored for change in changes)
     if ignored:
         counts.append(f"{ignored} ignored")
-    told = ", ".join(counts) or "nothing changed"
-    part, version = shown.suggestion(changes)
+    summary = ", ".join(counts) or "nothing changed"
+    part, version = comparison.suggestion(changes)
     if part is None:
-        return f"{told} from {shown.old} to {shown.new}"
-    suggested = f"{part} version" + (f", {shown.old_version} → {version}" if version else "")
-    said = f" (the manifest says {shown.new_version})" if version and shown.new_version != version else ""
-    return f"{told} from {shown.old} to {shown.new}; suggested: a {suggested}{said}"
+        return f"{summary} from {comparison.old} to {comparison.new}"
+    suggested = f"{part} version" + (f", {comparison.old_version} → {version}" if version else "")
+    mismatch = f" (the manifest says {comparison.new_version})" if version and comparison.new_version != version else ""
+    return f"{summary} from {comparison.old} to {comparison.new}; suggested: a {suggested}{mismatch}"
 
 
-def _counts(changes: Sequence[Change]) -> dict[str, int]:
-    return {impact: sum(one.impact == impact and not one.ignored for one in changes) for impact in IMPACTS}
+def _count_impacts(changes: Sequence[Change]) -> dict[str, int]:
+    return {impact: sum(change.impact == impact and not change.ignored for change in changes) for impact in IMPACTS}
 
 
-def _span(place: Place | None, documents: Mapping[str, Document]) -> Span | None:
+def _find_span(place: Place | None, documents: Mapping[str, Document]) -> Span | None:
     if place is None:
         return None
     document = documents.get(place.file)
     return document.span(place) if document is not None else None
 
 
-def _at(span: Span | None) -> str:
+def _show_span(span: Span | None) -> str:
     return f"{to_one_line(span.file)}:{span.line}:{span.column}" if span else ""
 
 
-def _located(span: Span | None) -> Any:
+def _to_json(span: Span | None) -> Any:
     if span is None:
         return None
     return {
@@ -173,10 +173,10 @@ def _located(span: Span | None) -> Any:
     }
 
 
-def _escaped(words: str) -> str:
+def _escape(words: str) -> str:
     """Text that Markdown shows as it is, with code for what stands between backticks.
 
-    Whatever a name holds, no markup of its own survives: all that Markdown or HTML knows is written as an entity.
+    No markup in a name survives: every character that means something in Markdown or HTML is written as an entity.
     """
-    plain = _MARKED.sub(lambda found: f"&#{ord(found[0])};", to_one_line(words))
+    plain = _MARKED.sub(lambda match: f"&#{ord(match[0])};", to_one_line(words))
     return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")

@@ -1,7 +1,7 @@
-"""A server's page: one HTML file that needs nothing beside it.
+"""A server's page: one HTML file that needs no other files.
 
-Takes a view; gives the text. All that comes from a manifest is escaped, and what a reader could not see is shown by its
-number; descriptions are Markdown. A content security policy allows the page's own style and script, by their digests,
+Takes a view; gives the text. All that comes from a manifest is escaped, and invisible characters are shown by their
+numbers; descriptions are Markdown. A content security policy allows the page's own style and script, by their digests,
 and nothing else.
 """
 
@@ -18,28 +18,28 @@ from markupsafe import Markup
 from toolwright import package_data
 from toolwright.docs import markdown
 from toolwright.docs.cost import CHARACTERS
-from toolwright.docs.texts import pieces, visible
+from toolwright.docs.texts import escape_invisible, split_name
 from toolwright_runtime.mcp import revisions
 
 if TYPE_CHECKING:
     from toolwright.docs.views import View
 
 GENERATOR: Final = '<meta name="generator" content="toolwright docs">'
-"""Stands in each page, so that a file of somebody else's can be told apart."""
+"""Stands in each page, so that files from elsewhere can be told apart."""
 
 _BRIEF: Final = 200
 """The most characters of a description that stand beside a name."""
 
 
-def page(view: View) -> str:
-    """The page."""
-    style, script = _asset("style.css"), _asset("script.js")
+def render(view: View) -> str:
+    """The page of a server."""
+    style, script = _read_asset("style.css"), _read_asset("script.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return (
-        _environment()
+        _make_environment()
         .get_template("page.html.jinja")
         .render(
             view=view,
@@ -53,19 +53,19 @@ def page(view: View) -> str:
     )
 
 
-def _name(text: str) -> Markup:
+def _format_name(text: str) -> Markup:
     """A name that may be broken behind its separators, and is still copied and found as one word."""
-    return Markup("<wbr>").join(pieces(text))
+    return Markup("<wbr>").join(split_name(text))
 
 
-def _ticks(text: str) -> Markup:
+def _format_code(text: str) -> Markup:
     """`text` with what stands between backticks as code."""
     parts = text.split("`")
     shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
-    return Markup("").join(shape.format(visible(part)) for shape, part in zip(shaped, parts, strict=True))
+    return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))
 
 
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (package_data.TEMPLATES / "docs" / name).read_text("utf-8")
 
 
@@ -75,7 +75,7 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def _make_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(package_data.TEMPLATES / "docs"),
         undefined=jinja2.StrictUndefined,
@@ -83,10 +83,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=True,
-        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
+        finalize=lambda value: (
+            escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
     )
-    environment.filters["ticks"] = _ticks
-    environment.filters["name"] = _name
+    environment.filters["ticks"] = _format_code
+    environment.filters["name"] = _format_name
     environment.filters["markdown"] = markdown.html
     environment.filters["brief"] = lambda text: markdown.brief(text, _BRIEF)
     environment.globals["code"] = markdown.block

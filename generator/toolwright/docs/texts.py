@@ -12,13 +12,13 @@ _UNSEEN: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u
 _SEPARATORS: Final = re.compile(r"(?<=[^_\-/.:])[_\-/.:]+(?=[^_\-/.:])")
 
 
-def visible(text: str) -> str:
-    """`text` with what could not be seen, or would hide the rest, by its number: `\\u202e`."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text.replace("\r\n", "\n"))
+def escape_invisible(text: str) -> str:
+    """`text` with characters that are invisible, or hide the rest, by their numbers: `\\u202e`."""
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 
-def pieces(name: str) -> list[str]:
-    """A name as people can read it, cut behind the separators inside it: `get_weather` gives `get_` and `weather`."""
-    shown = visible(name)
-    ends = [0, *(found.end() for found in _SEPARATORS.finditer(shown)), len(shown)]
-    return [shown[start:end] for start, end in itertools.pairwise(ends)]
+def split_name(name: str) -> list[str]:
+    """A name as people can read it, split after the separators inside it: `get_weather` gives `get_` and `weather`."""
+    readable = escape_invisible(name)
+    ends = [0, *(match.end() for match in _SEPARATORS.finditer(readable)), len(readable)]
+    return [readable[start:end] for start, end in itertools.pairwise(ends)]

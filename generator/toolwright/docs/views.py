@@ -1,4 +1,4 @@
-"""What a page says of a server, as plain values.
+"""What a page shows of a server, as plain values.
 
 Takes the IR of a manifest and the manifest itself; gives what the template shows. It lays nothing out.
 """
@@ -20,7 +20,7 @@ from toolwright_runtime.mcp import revisions, vocabulary
 if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.diagnostics import Pointer
-    from toolwright.docs.tables import Home, Table
+    from toolwright.docs.tables import Anchor, Table
 
 _POLICIES: Final = {
     "timeout": "Timeout",
@@ -78,7 +78,7 @@ class Use:
 class Model:
     """A shared schema: its table, those that it alone leads to, the keys of its instances, and who uses it."""
 
-    home: Home
+    anchor: Anchor
     tables: tuple[Table, ...]
     keys: tuple[str, ...]
     uses: tuple[Use, ...]
@@ -143,7 +143,7 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
-class Newer:
+class NewerField:
     """A field that not every revision has: since when, and what of the server uses it."""
 
     field: str
@@ -167,17 +167,17 @@ class View:
     defaults: tuple[Fact, ...]
     snippets: tuple[Snippet, ...]
     oldest: str | None
-    newer: tuple[Newer, ...]
+    newer: tuple[NewerField, ...]
     tokens: int
 
     @property
     def keys(self) -> Mapping[str, tuple[str, ...]]:
         """The keys of each shared schema's instances, by its anchor."""
-        return {model.home.id: model.keys for model in self.models}
+        return {model.anchor.id: model.keys for model in self.models}
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
+class _PlannedPart:
     """A part whose tables wait for the shared schemas."""
 
     id: str
@@ -186,105 +186,119 @@ class _Planned:
     schema: ir.Schema | None
 
 
-def view(manifest: ir.Manifest, entry: Mapping[str, Any]) -> View:
+def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
     """What the page of a server says.
 
     Args:
         manifest: The lowered manifest.
-        entry: The manifest as it is written, for what is no part of the IR: default policies and `protocol`.
+        source: The manifest as it is written, for what is not in the IR: default policies and `protocol`.
     """
     server = manifest.server
-    defaults = _mapping(entry.get("policy"))
-    planned = [[*_parts_of_tool(tool)] for tool in manifest.tools]
-    planned += [[*_questions(_id(one), one.questions)] for ones in manifest.primitives.values() for one in ones]
-    schemas = [part.schema for parts in planned for part in parts if part.schema is not None]
+    defaults = _to_mapping(source.get("policy"))
+    planned_parts = [[*_plan_tool_parts(tool)] for tool in manifest.tools]
+    planned_parts += [
+        [*_plan_questions(_make_id(primitive), primitive.questions)]
+        for primitives in manifest.primitives.values()
+        for primitive in primitives
+    ]
+    schemas = [part.schema for parts in planned_parts for part in parts if part.schema is not None]
     catalogue = shared.collect(schemas, manifest.shared)
-    homes = iter(catalogue.homes)
-    parts = iter([tuple(_part(one, homes) for one in parts) for parts in planned])
+    anchors = iter(catalogue.anchors)
+    parts = iter([tuple(_make_part(part, anchors) for part in parts) for parts in planned_parts])
     tools = tuple(
-        _tool(tool, extension, defaults, next(parts))
-        for tool, extension in zip(manifest.tools, _extensions(manifest, vocabulary.TOOLS), strict=True)
+        _describe_tool(tool, extension, defaults, next(parts))
+        for tool, extension in zip(manifest.tools, _list_extensions(manifest, vocabulary.TOOLS), strict=True)
     )
-    sections = [_section(vocabulary.TOOLS, tools)]
+    sections = [_make_section(vocabulary.TOOLS, tools)]
     for section, primitives in manifest.primitives.items():
-        entries = zip(primitives, _extensions(manifest, section), strict=True)
-        sections.append(_section(section, tuple(_primitive(one, extension, next(parts)) for one, extension in entries)))
+        entries = zip(primitives, _list_extensions(manifest, section), strict=True)
+        sections.append(
+            _make_section(
+                section,
+                tuple(_describe_primitive(primitive, extension, next(parts)) for primitive, extension in entries),
+            )
+        )
     return View(
         source=manifest.source,
         name=str(server["name"]),
-        title=_text(server.get("title")) or str(server["name"]),
+        title=_to_text(server.get("title")) or str(server["name"]),
         version=str(server["version"]),
-        description=_text(server.get("description")),
-        instructions=_text(server.get("instructions")),
-        website=_website(server.get("websiteUrl")),
+        description=_to_text(server.get("description")),
+        instructions=_to_text(server.get("instructions")),
+        website=_get_website(server.get("websiteUrl")),
         sections=tuple(section for section in sections if section.entries),
-        models=tuple(_models(catalogue, [one for section in sections for one in section.entries])),
-        defaults=tuple(_policies(defaults, {})),
-        snippets=tuple(_snippets(manifest)),
-        oldest=_text(_mapping(entry.get("protocol")).get("min")),
-        newer=tuple(_newer(manifest)),
+        models=tuple(_make_models(catalogue, [entry_ for section in sections for entry_ in section.entries])),
+        defaults=tuple(_list_policies(defaults, {})),
+        snippets=tuple(_make_snippets(manifest)),
+        oldest=_to_text(_to_mapping(source.get("protocol")).get("min")),
+        newer=tuple(_find_newer_fields(manifest)),
         tokens=sum(tool.tokens or 0 for tool in tools),
     )
 
 
-def _extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
+def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
     """What stands under `toolwright` in each entry of a section."""
-    return (_mapping(entry.get("toolwright")) for entry in manifest.document.get(section.name) or ())
+    return (_to_mapping(entry.get("toolwright")) for entry in manifest.document.get(section.name) or ())
 
 
-def _section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Section:
-    return Section(f"{_short(section)}s", f"{section.noun}s".capitalize(), entries)
+def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Section:
+    return Section(f"{_get_short_noun(section)}s", f"{section.noun}s".capitalize(), entries)
 
 
-def _short(section: vocabulary.Section) -> str:
+def _get_short_noun(section: vocabulary.Section) -> str:
     """The last word of what an entry is called, which addresses on the page start with."""
     return section.noun.rpartition(" ")[2]
 
 
-def _parts_of_tool(tool: ir.Tool) -> Iterator[_Planned]:
+def _plan_tool_parts(tool: ir.Tool) -> Iterator[_PlannedPart]:
     id_ = f"tool-{tool.names.method}"
-    yield _Planned(f"{id_}-input", "Arguments", "", tool.sent)
+    yield _PlannedPart(f"{id_}-input", "Arguments", "", tool.sent)
     if tool.output is not None:
-        yield _Planned(f"{id_}-output", "Result", "", tool.output)
-    yield from _questions(id_, tool.questions)
+        yield _PlannedPart(f"{id_}-output", "Result", "", tool.output)
+    yield from _plan_questions(id_, tool.questions)
 
 
-def _part(planned: _Planned, homes: Iterator[Mapping[Pointer, Home]]) -> Part:
-    found = () if planned.schema is None else tables.tables(planned.schema, next(homes))
-    return Part(planned.id, planned.heading, planned.text, found)
+def _make_part(planned: _PlannedPart, anchors: Iterator[Mapping[Pointer, Anchor]]) -> Part:
+    part_tables = () if planned.schema is None else tables.make_tables(planned.schema, next(anchors))
+    return Part(planned.id, planned.heading, planned.text, part_tables)
 
 
-def _models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
-    found = [(one.home, tables.tables(one.schema, one.homes, one.start)) for one in catalogue.shared]
-    uses: dict[str, dict[str, Use]] = {home.id: {} for home, _ in found}
+def _make_models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
+    tables_by_anchor = [
+        (shared_schema.anchor, tables.make_tables(shared_schema.schema, shared_schema.anchors, shared_schema.start))
+        for shared_schema in catalogue.shared
+    ]
+    uses: dict[str, dict[str, Use]] = {anchor.id: {} for anchor, _ in tables_by_anchor}
     for entry in entries:
         for part in entry.parts:
-            for home in _homes(part.tables):
-                use = uses[home.id].get(entry.id) or Use(part.id, entry.key, ())
-                uses[home.id][entry.id] = Use(use.id, use.key, (*use.words, part.heading.lower()))
-    for user, its in found:
-        for home in _homes(its):
-            if home != user:
-                uses[home.id][user.id] = Use(user.id, user.name, ())
-    for home, its in found:
-        keys = dict.fromkeys(row.name for row in its[0].rows if row.is_key and row.depth == 0)
-        yield Model(home, its, tuple(keys), tuple(uses[home.id].values()))
+            for anchor in _find_anchors(part.tables):
+                use = uses[anchor.id].get(entry.id) or Use(part.id, entry.key, ())
+                uses[anchor.id][entry.id] = Use(use.id, use.key, (*use.words, part.heading.lower()))
+    for anchor_, schema_tables in tables_by_anchor:
+        for anchor in _find_anchors(schema_tables):
+            if anchor != anchor_:
+                uses[anchor.id][anchor_.id] = Use(anchor_.id, anchor_.name, ())
+    for anchor, schema_tables in tables_by_anchor:
+        keys = dict.fromkeys(row.name for row in schema_tables[0].rows if row.is_key and row.depth == 0)
+        yield Model(anchor, schema_tables, tuple(keys), tuple(uses[anchor.id].values()))
 
 
-def _homes(found: Sequence[Table]) -> Iterable[Home]:
+def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
     """What tables refer to elsewhere on the page, each once."""
-    kinds = (kind for table in found for row in (table.whole, *table.rows) for kind in row.kinds)
-    return dict.fromkeys(kind.home for kind in kinds if kind.home is not None)
+    kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
+    return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
 
 
-def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
-    support = _mapping(tool.definition.get("execution")).get("taskSupport")
+def _describe_tool(
+    tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[Part, ...]
+) -> Entry:
+    support = _to_mapping(tool.definition.get("execution")).get("taskSupport")
     hints = [
         hint.means(value) for hint in vocabulary.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)
     ]
     badges = [Badge(text, _TONES.get(text, "")) for text in hints]
     badges += [Badge(_TASKS[support])] if support in _TASKS else []
-    title = _text(tool.definition.get("title")) or _text(tool.annotations.get("title"))
+    title = _to_text(tool.definition.get("title")) or _to_text(tool.annotations.get("title"))
     return Entry(
         id=f"tool-{tool.names.method}",
         key=tool.name,
@@ -292,51 +306,51 @@ def _tool(tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, An
         description=tool.description,
         deprecated=deprecation(tool.deprecated),
         badges=tuple(badges),
-        facts=tuple(_policies(_mapping(extension.get("policy")), defaults)),
+        facts=tuple(_list_policies(_to_mapping(extension.get("policy")), defaults)),
         arguments=(),
         parts=parts,
         messages=(),
-        examples=tuple(_examples(tool, extension)),
+        examples=tuple(_make_examples(tool, extension)),
         tokens=cost.tokens(tool.definition),
     )
 
 
-def _examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
-    for example, given in zip(tool.examples, extension.get("examples") or (), strict=True):
+def _make_examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
+    for example, source in zip(tool.examples, extension.get("examples") or (), strict=True):
         yield Example(
             name=example.name,
-            description=_text(given.get("description")),
-            request=_json({"name": tool.name, "arguments": example.input}),
-            answer=_json(example.output) if example.has_output else None,
-            is_exact=given.get("exact") is True,
+            description=_to_text(source.get("description")),
+            request=_to_json({"name": tool.name, "arguments": example.input}),
+            answer=_to_json(example.output) if example.has_output else None,
+            is_exact=source.get("exact") is True,
         )
 
 
-def _id(primitive: ir.Primitive) -> str:
-    return f"{_short(primitive.section)}-{primitive.names.method}"
+def _make_id(primitive: ir.Primitive) -> str:
+    return f"{_get_short_noun(primitive.section)}-{primitive.names.method}"
 
 
-def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
+def _describe_primitive(primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
     definition = primitive.definition
     by_uri = primitive.section.key != "name"
-    offered = _mapping(extension.get("complete"))
-    facts = [Fact("MIME type", (definition["mimeType"],))] if _text(definition.get("mimeType")) else []
+    offered = _to_mapping(extension.get("complete"))
+    facts = [Fact("MIME type", (definition["mimeType"],))] if _to_text(definition.get("mimeType")) else []
     facts += [Fact("Size", (f"{definition['size']} bytes",))] if isinstance(definition.get("size"), int) else []
     messages = [
         (str(message.get("role", "user")), message.get("text") or "(an image, a sound or a resource)")
         for message in extension.get("messages") or ()
     ]
     return Entry(
-        id=_id(primitive),
+        id=_make_id(primitive),
         key=primitive.key,
-        title=_text(definition.get("title")) or (_text(definition.get("name")) if by_uri else None),
-        description=_text(definition.get("description")),
+        title=_to_text(definition.get("title")) or (_to_text(definition.get("name")) if by_uri else None),
+        description=_to_text(definition.get("description")),
         deprecated=deprecation(primitive.deprecated),
         badges=(),
         facts=tuple(facts),
         arguments=tuple(
-            Argument(one.name, one.description, one.required, _offered(offered.get(one.name)))
-            for one in primitive.arguments or ()
+            Argument(argument.name, argument.description, argument.required, _to_texts(offered.get(argument.name)))
+            for argument in primitive.arguments or ()
         ),
         parts=parts,
         messages=tuple(messages),
@@ -345,25 +359,25 @@ def _primitive(primitive: ir.Primitive, extension: Mapping[str, Any], parts: tup
     )
 
 
-def _offered(values: Any) -> tuple[str, ...]:
+def _to_texts(values: Any) -> tuple[str, ...]:
     return tuple(map(str, values)) if isinstance(values, list) else ()
 
 
-def _questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Planned]:
+def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_PlannedPart]:
     for question in questions:
         how = "" if question.schema is not None else " (opens a page)"
         heading = f"May ask: {question.name}{how}"
-        yield _Planned(f"{id_}-asks-{question.name}", heading, question.message, question.schema)
+        yield _PlannedPart(f"{id_}-asks-{question.name}", heading, question.message, question.schema)
 
 
-def _policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
+def _list_policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
     """The policy's parts, and those that hold for all tools."""
     for key, name in _POLICIES.items():
         if key in policy or key in defaults:
-            yield Fact(name, _values(policy.get(key, defaults.get(key))), "" if key in policy else "default")
+            yield Fact(name, _show_values(policy.get(key, defaults.get(key))), "" if key in policy else "default")
 
 
-def _values(value: Any) -> tuple[str, ...]:
+def _show_values(value: Any) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(map(str, value)) or ("none",)
     if isinstance(value, bool):
@@ -373,7 +387,7 @@ def _values(value: Any) -> tuple[str, ...]:
     return (str(value),)
 
 
-def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
+def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
     name = str(manifest.server["name"])
     if "server" in manifest.emit:
         local = {"command": "python", "args": ["-m", manifest.package]}
@@ -381,14 +395,14 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
             "On this machine (stdio)",
             "The entry that most clients take; `python` is one that has the package on its path.",
             "JSON",
-            _json({"mcpServers": {name: local}}),
+            _to_json({"mcpServers": {name: local}}),
         )
         remote = {"type": "http", "url": "http://127.0.0.1:8000/mcp"}
         yield Snippet(
             "Over HTTP",
             f"After `python -m {manifest.package} --http 127.0.0.1:8000`.",
             "JSON",
-            _json({"mcpServers": {name: remote}}),
+            _to_json({"mcpServers": {name: remote}}),
         )
     if "client" in manifest.emit:
         client = naming.client_class(manifest.stem)
@@ -401,14 +415,18 @@ def _snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
         )
 
 
-def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
+def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
     """The fields that not all revisions have, the oldest first."""
     users: dict[tuple[str, str], list[str]] = {}
     for field, since in revisions.SINCE["server"].items():
         if field in manifest.server:
             users.setdefault((since, field), []).append("the server")
     definitions = [(vocabulary.TOOLS, tool.name, tool.definition) for tool in manifest.tools]
-    definitions += [(section, one.key, one.definition) for section, ones in manifest.primitives.items() for one in ones]
+    definitions += [
+        (section, primitive.key, primitive.definition)
+        for section, primitives in manifest.primitives.items()
+        for primitive in primitives
+    ]
     for section, key, definition in definitions:
         for field, since in revisions.SINCE[section.name].items():
             if field in definition:
@@ -418,30 +436,30 @@ def _newer(manifest: ir.Manifest) -> Iterator[Newer]:
             users.setdefault((revisions.since("any_output"), "an outputSchema that is not for an object"), []).append(
                 tool.name
             )
-        dialect = next(one for one in dialects.DIALECTS if one.uri == tool.input.dialect)
+        dialect = next(item for item in dialects.DIALECTS if item.uri == tool.input.dialect)
         if any(
-            isinstance(one, dict) and vocabulary.HEADER in one
-            for _, one in dialects.subschemas(tool.input.wire, dialect)
+            isinstance(subschema, dict) and vocabulary.HEADER in subschema
+            for _, subschema in dialects.subschemas(tool.input.wire, dialect)
         ):
             users.setdefault((revisions.since("parameter_headers"), vocabulary.HEADER), []).append(tool.name)
-    for (since, field), names in sorted(users.items(), key=lambda one: one[0]):
-        yield Newer(field, since, tuple(names))
+    for (since, field), names in sorted(users.items(), key=lambda item: item[0]):
+        yield NewerField(field, since, tuple(names))
 
 
-def _website(url: Any) -> str | None:
+def _get_website(url: Any) -> str | None:
     """A web address that a page may lead to; no script hides in it."""
-    text = _text(url)
+    text = _to_text(url)
     parts = None if text is None else split(text)
     return text if parts is not None and parts.scheme in ("http", "https") else None
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _to_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)

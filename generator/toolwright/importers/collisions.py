@@ -1,6 +1,6 @@
-"""Python names for imported entries that would meet: each gets a `pythonName`, made from what it is called by alone.
+"""Python names for imported entries that would have the same one: each gets a `pythonName`, made from its key alone.
 
-Takes entries of a manifest; changes those that meet another, and tells which. Nothing is numbered, and the order of the
+Takes entries of a manifest; changes those that collide, with a note for each. Nothing is numbered, and the order of the
 entries changes nothing.
 """
 
@@ -26,43 +26,46 @@ class _Primitive:
 
     @property
     def key(self) -> str:
-        """What it is asked for by."""
+        """Its name or URI."""
         return str(self.entry[self.section.key])
 
-    def named(self, name: str) -> naming.Names:
-        """Its Python names, if it is called `name`."""
+    def names_for(self, name: str) -> naming.Names:
+        """The Python names that it would have with the name `name`."""
         return naming.primitive(self.section.noun, name)
 
     @property
     def stem(self) -> str:
-        return self.named(self.entry["name"]).stem
+        return self.names_for(self.entry["name"]).stem
 
 
-def tell_apart(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Give a `pythonName` to each entry that meets another in Python; a note for each."""
+def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Give a `pythonName` to each entry that has the same Python name as another; a note for each."""
     tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
     taken: set[str] = set()
-    renamed = dict(_tools(tools))
+    renamed = dict(_rename_tools(tools))
     for tool in tools:
         wire = tool["name"]
         if wire in renamed:
             tool["toolwright"] = {"pythonName": renamed[wire], **tool.get("toolwright", {})}
-            yield f"tool `{wire}` meets another in Python; it got `pythonName: {renamed[wire]}`"
+            yield f"tool `{wire}` has the same Python name as another entry; it got `pythonName: {renamed[wire]}`"
         taken.add(naming.tool(wire, renamed.get(wire)).stem)
-    primitives = list(_primitives(manifest))
+    primitives = list(_list_primitives(manifest))
     meeting = Counter(primitive.stem for primitive in primitives)
     taken |= meeting.keys()
     for primitive in primitives:
-        if meeting[primitive.stem] == 1 and primitive.stem not in {naming.tool(one["name"]).stem for one in tools}:
+        if meeting[primitive.stem] == 1 and primitive.stem not in {naming.tool(other["name"]).stem for other in tools}:
             continue
-        method = _free(primitive, taken)
+        method = _find_method(primitive, taken)
         taken.add(naming.pascal(method))
         primitive.entry["toolwright"] = {"pythonName": method}
-        yield f"{primitive.section.noun} `{primitive.key}` meets another in Python; it got `pythonName: {method}`"
+        yield (
+            f"{primitive.section.noun} `{primitive.key}` has the same Python name as another entry; it got `pythonName:"
+            f" {method}`"
+        )
 
 
-def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """A method for each tool that meets another, but for one that has the very name of its method already."""
+def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A method for each tool that collides with another, except one whose name is that of its method already."""
     groups: dict[str, list[str]] = defaultdict(list)
     for tool in tools:
         groups[naming.tool(tool["name"]).stem].append(tool["name"])
@@ -78,13 +81,15 @@ def _tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             )
 
 
-def _primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
+def _list_primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
     for section in (vocabulary.PROMPTS, vocabulary.RESOURCES, vocabulary.TEMPLATES):
         yield from (_Primitive(section, entry) for entry in manifest.get(section.name, ()))
 
 
-def _free(primitive: _Primitive, taken: set[str]) -> str:
-    """A method from what a primitive is called by, else with a digest of it."""
-    spelled = primitive.named(primitive.key).method
+def _find_method(primitive: _Primitive, taken: set[str]) -> str:
+    """A method from the key of a primitive, otherwise with a digest of it."""
+    spelled = primitive.names_for(primitive.key).method
     fits = spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken
-    return spelled if fits else naming.digested_method(primitive.named(primitive.entry["name"]).method, primitive.key)
+    return (
+        spelled if fits else naming.digested_method(primitive.names_for(primitive.entry["name"]).method, primitive.key)
+    )

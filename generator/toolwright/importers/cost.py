@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _LARGE: Final = 50_000
-"""Bytes of a list from which on it is told what would save some."""
+"""The bytes of a list from which the notes say how to save some."""
 
 _LARGEST: Final = 3
 _WORTH_IT: Final = 0.02
-"""The part of the list that an option saves at least, to be named."""
+"""The smallest part of the list that an option must save to be named."""
 
 
 @dataclass(slots=True)
-class Lists:
-    """Measures tools; what many of them carry below `$defs` is looked at once.
+class ToolSizes:
+    """Measures tools; definitions that several of them share are measured once.
 
     Attributes:
         tools: The tools, as they go on the wire.
@@ -31,44 +31,46 @@ class Lists:
     tools: Sequence[Mapping[str, Any]]
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
 
-    def size(self, tool: Mapping[str, Any]) -> int:
+    def measure_tool(self, tool: Mapping[str, Any]) -> int:
         """The bytes of a tool as compact JSON in UTF-8, which is how it goes on the wire."""
-        inner = sum(self._schema(tool[key], key, _size) - 1 for key in _SCHEMAS if key in tool)
-        return _size({key: 0 if key in _SCHEMAS else value for key, value in tool.items()}) + inner
+        inner = sum(self._measure_schema(tool[key], key, _measure) - 1 for key in _SCHEMAS if key in tool)
+        return _measure({key: 0 if key in _SCHEMAS else value for key, value in tool.items()}) + inner
 
-    def outputs(self) -> int:
+    def measure_outputs(self) -> int:
         """The bytes that are in output schemas, with their keys."""
         key = "outputSchema"
-        return sum(self._schema(tool[key], key, _size) + len(f',"{key}":') for tool in self.tools if key in tool)
+        return sum(
+            self._measure_schema(tool[key], key, _measure) + len(f',"{key}":') for tool in self.tools if key in tool
+        )
 
-    def measured(self, measure: Callable[[Any], int], key: str) -> int:
+    def measure_all(self, measure: Callable[[Any], int], key: str) -> int:
         """The sum of what `measure` gives for the tools' descriptions and schemas; `key` tells it from others."""
-        found = 0
+        total = 0
         for tool in self.tools:
-            found += measure({"description": tool.get("description")})
-            found += sum(self._schema(tool[name], key, measure) for name in _SCHEMAS if name in tool)
-        return found
+            total += measure({"description": tool.get("description")})
+            total += sum(self._measure_schema(tool[name], key, measure) for name in _SCHEMAS if name in tool)
+        return total
 
-    def _schema(self, schema: Mapping[str, Any], key: str, measure: Callable[[Any], int]) -> int:
+    def _measure_schema(self, schema: Mapping[str, Any], key: str, measure: Callable[[Any], int]) -> int:
         shared = schema.get("$defs")
         if not isinstance(shared, dict) or not shared:
             return measure(schema)
-        found = measure({name: {} if name == "$defs" else value for name, value in schema.items()})
-        if measure is _size:
+        total = measure({name: {} if name == "$defs" else value for name, value in schema.items()})
+        if measure is _measure:
             key = "size"
-            found += sum(_size(name) + 2 for name in shared) - 1
-        for one in shared.values():
-            known = (id(one), key)
-            if known not in self._known:
-                self._known[known] = measure(one)
-            found += self._known[known]
-        return found
+            total += sum(_measure(name) + 2 for name in shared) - 1
+        for definition in shared.values():
+            cache_key = (id(definition), key)
+            if cache_key not in self._known:
+                self._known[cache_key] = measure(definition)
+            total += self._known[cache_key]
+        return total
 
 
 _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
-def notes(lists: Lists, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int) -> list[str]:
+def notes(lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int) -> list[str]:
     """What a list costs.
 
     Args:
@@ -77,28 +79,28 @@ def notes(lists: Lists, saving: Mapping[str, int], groups: Mapping[str, Iterable
         groups: The names of the tools in each group that could be left out by its name.
         unlisted: The bytes of output schemas that are not listed.
     """
-    sizes = {str(tool["name"]): lists.size(tool) for tool in lists.tools}
-    whole = sum(sizes.values())
-    if not whole:
+    sizes = {str(tool["name"]): lists.measure_tool(tool) for tool in lists.tools}
+    total = sum(sizes.values())
+    if not total:
         return []
     share = f"; output schemas, {unlisted:,} more, are listed with `output: strict` alone" if unlisted else ""
-    found = [f"`tools/list` has {whole:,} bytes{share}"]
-    if whole < _LARGE:
-        return found
-    found.append(f"the largest tools: {_ranked(sizes)}")
+    lines = [f"`tools/list` has {total:,} bytes{share}"]
+    if total < _LARGE:
+        return lines
+    lines.append(f"the largest tools: {_rank(sizes)}")
     by_group = {name: sum(sizes.get(tool, 0) for tool in names) for name, names in groups.items()}
     if len(by_group) > 1:
-        found.append(f"the largest tags, which `--exclude` takes: {_ranked(by_group)}")
-    worth = {option: bytes_ for option, bytes_ in saving.items() if bytes_ > whole * _WORTH_IT}
-    if worth:
-        found.append(f"what would save most: {_ranked(worth)}")
-    return found
+        lines.append(f"the largest tags, which `--exclude` takes: {_rank(by_group)}")
+    worthwhile = {option: bytes_ for option, bytes_ in saving.items() if bytes_ > total * _WORTH_IT}
+    if worthwhile:
+        lines.append(f"what would save most: {_rank(worthwhile)}")
+    return lines
 
 
-def _size(value: Any) -> int:
+def _measure(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
-def _ranked(sizes: Mapping[str, int]) -> str:
-    most = sorted(sizes, key=lambda name: (-sizes[name], name))[:_LARGEST]
-    return ", ".join(f"`{name}` {sizes[name]:,}" for name in most) + " bytes"
+def _rank(sizes: Mapping[str, int]) -> str:
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))[:_LARGEST]
+    return ", ".join(f"`{name}` {sizes[name]:,}" for name in largest) + " bytes"

@@ -1,4 +1,4 @@
-"""A time by which an import is done, also where it computes and asks nobody.
+"""A time by which an import ends, also while it computes.
 
 Takes seconds; interrupts the main thread when they are over. What is interrupted has written nothing yet.
 """
@@ -12,19 +12,19 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from toolwright.importers.reading import RefusedError
+from toolwright.importers.reading import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
 
-class TooSlowError(RefusedError):
+class TooSlowError(SourceError):
     """The time is over; the message says how long it was, for people."""
 
 
-class _OverError(BaseException):
-    """Passes through whatever catches an exception."""
+class _DeadlineReachedError(BaseException):
+    """Not an Exception, so that no `except Exception` catches it."""
 
 
 class Deadline:
@@ -40,21 +40,21 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def restart(self) -> None:
-        """Begin again, since what came before does not count."""
+        """Begin again, because the time until now does not count."""
         self._end = time.monotonic() + self.seconds
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Bound what the block computes; only the main thread can be interrupted, and another is not.
+    def enforce(self) -> Iterator[None]:
+        """Interrupt the block when the time is over, if it runs in the main thread; other threads are not interrupted.
 
         Raises:
             TooSlowError: The time is over.
         """
-        before = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or before is None:
+        previous = signal.getsignal(signal.SIGINT)
+        if threading.current_thread() is not threading.main_thread() or previous is None:
             yield
             return
-        left, is_over, is_done = self._end - time.monotonic(), False, False
+        remaining, is_over, is_done = self._end - time.monotonic(), False, False
 
         def end() -> None:
             nonlocal is_over
@@ -63,11 +63,11 @@ class Deadline:
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             if is_over and not is_done:
-                raise _OverError
-            if not is_over and callable(before):
-                before(number, frame)
+                raise _DeadlineReachedError
+            if not is_over and callable(previous):
+                previous(number, frame)
 
-        timer = threading.Timer(max(left, 0), end)
+        timer = threading.Timer(max(remaining, 0), end)
         timer.daemon = True
         signal.signal(signal.SIGINT, interrupt)
         try:
@@ -78,6 +78,6 @@ class Deadline:
                 is_done = True
                 timer.cancel()
                 timer.join()
-                signal.signal(signal.SIGINT, before)
-        except _OverError:
-            raise TooSlowError(f"that takes longer than {self.seconds:g} s; give it more with --timeout") from None
+                signal.signal(signal.SIGINT, previous)
+        except _DeadlineReachedError:
+            raise TooSlowError(f"that takes longer than {self.seconds:g} s; allow more time with --timeout") from None

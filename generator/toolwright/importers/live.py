@@ -1,8 +1,8 @@
-"""What a live server lists and says of itself: all pages of its lists, its instructions and its capabilities.
+"""What a live server lists: all pages of its lists, its instructions and its capabilities.
 
 Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
 its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
-believes nothing that comes in, and ends in time.
+trusts nothing that it receives, and ends in time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mcp_types.version import (
 )
 
 from toolwright import __version__
-from toolwright.importers.reading import RefusedError
+from toolwright.importers.reading import SourceError
 from toolwright.project import child
 from toolwright_runtime.client.features.list_pages import EndlessError, follow_pages
 from toolwright_runtime.client.transports.bounded import over_http, over_stdio
@@ -58,21 +58,21 @@ STARTING: Final = 600.0
 """Seconds until the first answer of a command, by default: its package manager may have to fetch it first."""
 
 MAX_BYTES: Final = MAX_RESULT_BYTES
-"""How many bytes a server may say in all, by default."""
+"""How many bytes a server may send in all, by default."""
 
 MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
-_SAID: Final = 10  # lines of the end of standard error that are shown
-_SAID_FIRST: Final = 5  # and of its start, where the cause often stands
-_PART: Final = 8192  # bytes of it that are read at each end
+_SHOWN_LAST: Final = 10  # lines of the end of standard error that are shown
+_SHOWN_FIRST: Final = 5  # and of its start, where the cause often stands
+_SHOWN_BYTES: Final = 8192  # bytes of it that are read at each end
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
 
 
-class UnreachableError(RefusedError):
-    """The server cannot be asked; the message says why, for people."""
+class UnreachableError(SourceError):
+    """The server cannot be queried; the message says why, for people."""
 
     names_source = True
 
@@ -85,7 +85,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """What people call it."""
         return to_one_line(self.words[0])
 
@@ -98,7 +98,7 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """What people call it, without what may be secret: user, password, query."""
         parts = urlsplit(self.url)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
@@ -110,7 +110,7 @@ Source: TypeAlias = Command | Endpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ServerListing:
     """What a server says of itself.
 
     Attributes:
@@ -131,27 +131,27 @@ class Listed:
 def read(
     source: Source,
     timeout: float = TIMEOUT,
-    most: int = MAX_BYTES,
+    max_bytes: int = MAX_BYTES,
     *,
     starting: float | None = None,
     started: Callable[[], None] | None = None,
-) -> Listed:
+) -> ServerListing:
     """Ask a server for all that it has.
 
     Args:
         source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
         timeout: Seconds for the whole.
-        most: Bytes that it may say in all, after decompression.
+        max_bytes: Bytes that it may send in all, after decompression.
         starting: Seconds until its first answer, where they do not count among the others.
         started: Is called at that answer.
 
     Raises:
-        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or takes or says too much.
+        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
     """
-    for name in ("mcp", "client", "httpx2", "httpcore2"):  # they tell of what is told here in one message
+    for name in ("mcp", "client", "httpx2", "httpcore2"):  # they log what is reported here in one message
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with _signals_as_interrupts():
-        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), most)
+        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes)
 
 
 @contextmanager
@@ -204,65 +204,72 @@ class _Clock:
             yield answered
 
     @property
-    def told(self) -> str:
-        """What the server did not do in time."""
+    def overrun(self) -> str:
+        """Which deadline the server missed."""
         if self.starting is not None and not self.has_answered:
-            return f"has not answered {self.starting:g} s after it was started; give it more time with --timeout"
+            return f"has not answered {self.starting:g} s after it was started; allow more time with --timeout"
         return f"did not answer within {self.seconds:g} s"
 
 
-async def _read(source: Source, clock: _Clock, most: int) -> Listed:
+async def _read(source: Source, clock: _Clock, max_bytes: int) -> ServerListing:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
-        bounds = Bounds(most, most)
-        seen = _Seen(bounds, Path(folder) / "ended")
+        bounds = Bounds(max_bytes, max_bytes)
+        observations = _Observations(bounds, Path(folder) / "ended")
         try:
             with clock.bounded() as answered:
-                async with _transport(source, log, seen) as streams, _conversation(streams, seen) as conversation:
-                    return await _everything(conversation, answered)
+                async with (
+                    _open_transport(source, log, observations) as streams,
+                    _connect(streams, observations) as connection,
+                ):
+                    return await _list_everything(connection, answered)
         except* TimeoutError:
-            why = f"`{source.shown}` {clock.told}"
+            message = f"`{source.label}` {clock.overrun}"
         except* UnreachableError as group:
-            why = f"`{source.shown}` {_first(group)}"
+            message = f"`{source.label}` {_get_first_error(group)}"
         except* mcp.MCPError as group:
-            why = f"`{source.shown}` {seen.answered(_first(group))}"
+            message = f"`{source.label}` {observations.answered(_get_first_error(group))}"
         except* OSError as group:
-            error = _first(group)
-            why = f"`{source.shown}` cannot be started: {getattr(error, 'strerror', None) or error}"
+            error = _get_first_error(group)
+            message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
         except* ValueError as group:  # a NUL byte in a command, a character that no header may have
-            why = f"`{source.shown}` cannot be asked: {to_one_line(str(_first(group)))}"
-        raise UnreachableError(why + seen.strays() + _said(file))
+            message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
+        raise UnreachableError(message + observations.strays() + _quote_log(file))
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> Any:
+def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def _said(log: IO[bytes]) -> str:
+def _quote_log(log: IO[bytes]) -> str:
     """The start and the end of what a process wrote to standard error."""
     size = log.seek(0, io.SEEK_END)
     log.seek(0)
-    start = log.read(_PART)
-    log.seek(max(_PART, size - _PART))
+    start = log.read(_SHOWN_BYTES)
+    log.seek(max(_SHOWN_BYTES, size - _SHOWN_BYTES))
     end = log.read()
-    if size <= 2 * _PART:
+    if size <= 2 * _SHOWN_BYTES:
         start, end = start + end, b""
     first, last = (
-        [line for line in (to_one_line(line).rstrip() for line in part.decode("utf-8", "replace").splitlines()) if line]
-        for part in (start, end)
+        [
+            line
+            for line in (to_one_line(line).rstrip() for line in section.decode("utf-8", "replace").splitlines())
+            if line
+        ]
+        for section in (start, end)
     )
-    if not end and len(first) <= _SAID_FIRST + _SAID:
+    if not end and len(first) <= _SHOWN_FIRST + _SHOWN_LAST:
         shown = first
     else:
-        shown = [*first[:_SAID_FIRST], "…", *(last or first)[-_SAID:]]
+        shown = [*first[:_SHOWN_FIRST], "…", *(last or first)[-_SHOWN_LAST:]]
     return "".join(f"\n  | {line}" for line in shown)
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What passed by that explains a failure; in the file `ended` stands how a command ended, once it has."""
+class _Observations:
+    """What explains a failure; the file `ended` says how a command ended, once it has."""
 
     bounds: Bounds
     ended: Path
@@ -276,27 +283,27 @@ class _Seen:
         self.authenticate = response.headers.get("www-authenticate")
 
     async def stray(self, _problem: Exception) -> None:
-        """Note what is no message of JSON-RPC."""
+        """Count what is not a JSON-RPC message."""
         self.unreadable += 1
 
     def answered(self, error: mcp.MCPError) -> str:
         """What an error says, with the HTTP status where that says more."""
         if self.bounds.exceeded is not None:
-            return f"says too much: {self.bounds.exceeded}; let it say more with --max-bytes"
+            return f"sends too much: {self.bounds.exceeded}; raise the limit with --max-bytes"
         if self.status is not None and self.status >= HTTPStatus.BAD_REQUEST:
             try:
                 phrase = f" {HTTPStatus(self.status).phrase}"
             except ValueError:
                 phrase = ""
-            asks = f" and asks for `{to_one_line(self.authenticate)[:200]}`" if self.authenticate else ""
-            fix = "; give it what it wants with --header" if self.status in (401, 403) else ""
-            return f"answers with HTTP {self.status}{phrase}{asks}{fix}"
+            challenge = f" and asks for `{to_one_line(self.authenticate)[:200]}`" if self.authenticate else ""
+            fix = "; add credentials with --header" if self.status in (401, 403) else ""
+            return f"answers with HTTP {self.status}{phrase}{challenge}{fix}"
         if error.code == mcp_types.CONNECTION_CLOSED:
             message = to_one_line(error.message)
             if message == "Connection closed":
                 return self._end()
             if self.status is not None:
-                return f"is gone: {message}"
+                return f"closed the connection: {message}"
             why = message.partition(": ")[2] or message  # before it stands the URL
             return f"cannot be reached: {why}; check the URL, and that the server runs"
         return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
@@ -318,22 +325,24 @@ class _Seen:
             return f"was ended by the signal {-status} before it had answered"
 
     def strays(self) -> str:
-        """A hint where standard output held something else than messages."""
+        """A hint if standard output had something other than messages."""
         if not self.unreadable:
             return ""
         lines = "a line that is" if self.unreadable == 1 else f"{self.unreadable} lines that are"
-        return f"; it sent {lines} no JSON-RPC"
+        return f"; it sent {lines} not JSON-RPC"
 
 
-def _transport(source: Source, log: io.TextIOWrapper, seen: _Seen) -> SafeTransport:
+def _open_transport(source: Source, log: io.TextIOWrapper, observations: _Observations) -> SafeTransport:
     if isinstance(source, Command):
-        arguments = ["-I", child.__file__, str(seen.ended), *source.words]
+        arguments = ["-I", child.__file__, str(observations.ended), *source.words]
         process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(source.environment))
-        return SafeTransport(over_stdio(process, log), over_http=False, lines=seen.bounds)
-    return SafeTransport(over_http(source.url, source.headers, seen.bounds, seen.response), over_http=True)
+        return SafeTransport(over_stdio(process, log), over_http=False, lines=observations.bounds)
+    return SafeTransport(
+        over_http(source.url, source.headers, observations.bounds, observations.response), over_http=True
+    )
 
 
-class _Conversation:
+class _Connection:
     """Requests to one server, each until its raw result, in the revision that was agreed on."""
 
     def __init__(self, dispatcher: JSONRPCDispatcher) -> None:
@@ -362,14 +371,14 @@ class _Conversation:
         for last in (False, True):
             try:
                 self.revision = LATEST_MODERN_VERSION
-                found = await self.ask("server/discover", _PROBE)
+                answer = await self.ask("server/discover", _PROBE)
             except mcp.MCPError as error:
                 if error.code == mcp_types.CONNECTION_CLOSED:
                     raise
-                found = {}
-            if LATEST_MODERN_VERSION in _list(found.get("supportedVersions")):
-                stamped = _dict(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
-                return _told(found, stamped or found.get("serverInfo"))
+                answer = {}
+            if LATEST_MODERN_VERSION in _list(answer.get("supportedVersions")):
+                stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
+                return _describe_server(answer, stamped or answer.get("serverInfo"))
             try:
                 return await self._shake_hands()
             except mcp.MCPError as error:
@@ -379,17 +388,15 @@ class _Conversation:
 
     async def _shake_hands(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         self.revision = LATEST_HANDSHAKE_VERSION
-        found = await self.ask(
+        answer = await self.ask(
             "initialize", protocolVersion=LATEST_HANDSHAKE_VERSION, capabilities={}, clientInfo=_INFO
         )
-        revision = found.get("protocolVersion")
+        revision = answer.get("protocolVersion")
         if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
-            raise UnreachableError(
-                f"speaks a revision of the protocol that is not known: {to_one_line(repr(revision))}"
-            )
+            raise UnreachableError(f"uses an unknown revision of the protocol: {to_one_line(repr(revision))}")
         self.revision = str(revision)
         await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
-        return _told(found, found.get("serverInfo"))
+        return _describe_server(answer, answer.get("serverInfo"))
 
     def _options(self, method: str) -> CallOptions:
         headers = {MCP_PROTOCOL_VERSION_HEADER: self.revision}
@@ -399,27 +406,27 @@ class _Conversation:
 
 
 @asynccontextmanager
-async def _conversation(streams: TransportStreams, seen: _Seen) -> AsyncIterator[_Conversation]:
-    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=seen.stray)
+async def _connect(streams: TransportStreams, observations: _Observations) -> AsyncIterator[_Connection]:
+    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=observations.stray)
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, _answer, _hear)
-        yield _Conversation(dispatcher)
+        yield _Connection(dispatcher)
         tasks.cancel_scope.cancel()
 
 
 async def _answer(_context: Any, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Answer the server: it is told that we are there, and that nothing else can be done for it."""
+    """Answer requests of the server: a ping succeeds, everything else is an unknown method."""
     if method == "ping":
         return {}
     raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
 
 
 async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) -> None:
-    """Take no notice of what the server tells unasked."""
+    """Ignore the server's notifications."""
 
 
-async def _everything(conversation: _Conversation, answered: Callable[[], None]) -> Listed:
-    info, capabilities = await conversation.agree()
+async def _list_everything(connection: _Connection, answered: Callable[[], None]) -> ServerListing:
+    info, capabilities = await connection.agree()
     answered()
     sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []
@@ -428,45 +435,45 @@ async def _everything(conversation: _Conversation, answered: Callable[[], None])
         if section.capability not in capabilities and section is not TOOLS:
             continue
         try:
-            sections[section.name] = await _pages(conversation, section)
+            sections[section.name] = await _list_pages(connection, section)
         except mcp.MCPError as error:
             if error.code == mcp_types.CONNECTION_CLOSED or (section is TOOLS and section.capability in capabilities):
                 raise
             if error.code != mcp_types.METHOD_NOT_FOUND:
                 notes.append(
-                    f"`{section.method}` failed, so that nothing of it is here: {to_one_line(error.message)[:500]}"
+                    f"`{section.method}` failed, so its entries are missing: {to_one_line(error.message)[:500]}"
                 )
-    return Listed(conversation.revision, info, capabilities, sections, tuple(notes))
+    return ServerListing(connection.revision, info, capabilities, sections, tuple(notes))
 
 
-async def _pages(conversation: _Conversation, section: Section) -> Sequence[Any]:
+async def _list_pages(connection: _Connection, section: Section) -> Sequence[Any]:
     """All entries of a list."""
-    found: list[Any] = []
-    refused = f"answers `{section.method}`"
+    entries: list[Any] = []
+    prefix = f"answers `{section.method}`"
 
     async def fetch(cursor: str | None) -> dict[str, Any]:
-        if len(found) > MAX_ENTRIES:
-            raise UnreachableError(f"{refused} with a list that has more than {MAX_ENTRIES:,} entries")
-        given: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
-        page = await conversation.ask(section.method, **given)
+        if len(entries) > MAX_ENTRIES:
+            raise UnreachableError(f"{prefix} with a list that has more than {MAX_ENTRIES:,} entries")
+        parameters: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        page = await connection.ask(section.method, **parameters)
         if not isinstance(page.get(section.name), list):
-            raise UnreachableError(f"{refused} without a list of `{section.name}`")
+            raise UnreachableError(f"{prefix} without a list of `{section.name}`")
         if not isinstance(page.get("nextCursor"), str | None):
-            raise UnreachableError(f"{refused} with a cursor that is no text")
+            raise UnreachableError(f"{prefix} with a cursor that is not a string")
         return page
 
     try:
         async for page in follow_pages(fetch, lambda page: page.get("nextCursor")):
-            found += page[section.name]
+            entries += page[section.name]
     except EndlessError as error:
-        raise UnreachableError(f"{refused} with a list that {error}") from None
-    return found
+        raise UnreachableError(f"{prefix} with a list that {error}") from None
+    return entries
 
 
-def _told(found: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _describe_server(answer: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The server's information with its instructions, and its capabilities."""
-    instructions = {"instructions": found["instructions"]} if "instructions" in found else {}
-    return {**_dict(info), **instructions}, _dict(found.get("capabilities"))
+    instructions = {"instructions": answer["instructions"]} if "instructions" in answer else {}
+    return {**_dict(info), **instructions}, _dict(answer.get("capabilities"))
 
 
 def _dict(value: Any) -> dict[str, Any]:

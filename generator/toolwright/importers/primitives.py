@@ -8,42 +8,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolwright.importers.tools import whole
+from toolwright.importers.tools import replace_surrogates
 from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def fixed(
-    section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = ""
-) -> list[dict[str, Any]]:
+def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
     """The entries of a list as a manifest has them.
 
     Args:
         section: Which list.
         listed: Its entries as they came.
-        notes: Is told what was fixed.
+        notes: Gets a note for each fix.
         prefix: Put in front of each prompt's name.
     """
     what, key = section.noun, section.key
-    made: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    for index, given in enumerate(listed):
-        if not isinstance(given, dict) or not isinstance(given.get(key), str) or not given[key]:
+    entries: list[dict[str, Any]] = []
+    identifiers: set[str] = set()
+    for index, raw in enumerate(listed):
+        if not isinstance(raw, dict) or not isinstance(raw.get(key), str) or not raw[key]:
             notes.append(f"entry {index} of `{section.name}` is not a {what} with a `{key}`, and was left out")
             continue
-        entry = whole(f"{what} `{given[key]}`", given, notes)
-        called = prefix + entry[key] if key == "name" else entry[key]
-        if called in seen:
-            notes.append(f"{what} `{called}` is listed twice; the second was left out")
+        entry = replace_surrogates(f"{what} `{raw[key]}`", raw, notes)
+        identifier = prefix + entry[key] if key == "name" else entry[key]
+        if identifier in identifiers:
+            notes.append(f"{what} `{identifier}` is listed twice; the second was left out")
             continue
-        seen.add(called)
-        entry = {**entry, key: called}
+        identifiers.add(identifier)
+        entry = {**entry, key: identifier}
         if entry.pop("toolwright", None) is not None:
-            notes.append(f"{what} `{called}` had a key `toolwright`, which is a manifest's own; it was left out")
+            notes.append(f"{what} `{identifier}` had a key `toolwright`, which only manifests have; it was left out")
         if not isinstance(entry.get("name"), str) or not entry["name"]:
-            entry["name"] = called
-            notes.append(f"{what} `{called}` had no `name`; it got its `{key}` as one")
-        made.append(entry)
-    return made
+            entry["name"] = identifier
+            notes.append(f"{what} `{identifier}` had no `name`; it got its `{key}` as one")
+        entries.append(entry)
+    return entries

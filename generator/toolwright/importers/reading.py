@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from toolwright.ir import Json
 
 
-class RefusedError(ValueError):
+class SourceError(ValueError):
     """A source cannot be imported; the message says why, for people.
 
-    `names_source` says whether the message is also about which source that is.
+    `names_source` says whether the message names the source.
     """
 
     names_source = False
 
 
-class DocumentError(RefusedError):
+class DocumentError(SourceError):
     """The document cannot be imported; the message says why, and `diagnostics` say where, if that is known."""
 
     def __init__(
@@ -41,8 +41,8 @@ class DocumentError(RefusedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Only:
-    """A reader of one document; there is no file beside it."""
+class SingleFileReader:
+    """A reader of one document, which has no other files."""
 
     path: str
     data: bytes
@@ -72,13 +72,13 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
         wanted: What the file should be, for people.
 
     Raises:
-        DocumentError: It cannot be read, or is no text that can be parsed.
+        DocumentError: It cannot be read or parsed.
     """
     try:
         data = reader.read(path)
     except OSError as error:
-        found = source.unreadable(path, error)
-        raise DocumentError(found.message, [found]) from error
+        diagnostic = source.unreadable(path, error)
+        raise DocumentError(diagnostic.message, [diagnostic]) from error
     document, problems = source.document(path, data, parse, wanted)
     if problems:
         raise DocumentError(problems[0].message, problems, {path: document})

@@ -1,7 +1,7 @@
 """A live server as a manifest.
 
-Takes what a server says of itself, in whatever quality; gives a manifest that passes `check`, with all schemas as they
-came, and tells what had to be fixed or left out.
+Takes what a server lists, of any quality; gives a manifest that passes `check`, with all schemas as they came, and a
+note for everything that was fixed or left out.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.importers import acceptance, collisions, primitives, tools
-from toolwright.importers.acceptance import Made
+from toolwright.importers.acceptance import ImportResult
 from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
-    from toolwright.importers.live import Listed
+    from toolwright.importers.live import ServerListing
 
 _INFO: Final = ("title", "description", "instructions", "websiteUrl", "icons")
 _KEYS: Final = (
@@ -28,71 +28,75 @@ _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
 
 
 _UNTRUSTED: Final = (
-    "the hints of its tools are not trusted, since somebody else wrote them: the client's `confirm` is asked before "
-    "each call; `overlay: {tools: {NAME: {policy: {trusted: true}}}}` believes those of a tool"
+    "the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked before "
+    "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
 )
 
 
-def manifest(listed: Listed, *, name: str | None, otherwise: str, prefix: str = "", client: bool = False) -> Made:
+def make_manifest(
+    listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", client: bool = False
+) -> ImportResult:
     """The manifest of a server.
 
     Args:
         listed: What it says.
         name: Its name; by default what it calls itself.
-        otherwise: Its name where it has none.
+        default_name: Its name where it has none.
         prefix: Put in front of the names of tools and prompts.
         client: Write `emit: [client]`, and that hints are not trusted.
 
     Raises:
-        UnsettledError: Nothing that can be left out would make it a manifest.
+        UnfixableError: Leaving out parts does not make it a manifest.
     """
     notes = list(listed.notes)
-    server = _server(listed, name, otherwise, notes)
-    made: dict[str, Any] = {"toolwright": 1, "server": server}
+    server = _make_server(listed, name, default_name, notes)
+    draft: dict[str, Any] = {"toolwright": 1, "server": server}
     if client:
-        made |= {"emit": ["client"], "client": {"hints": "untrusted"}}
-    made["tools"] = tools.fixed(listed.sections.get("tools", ()), notes, prefix)
+        draft |= {"emit": ["client"], "client": {"hints": "untrusted"}}
+    draft["tools"] = tools.fix(listed.sections.get("tools", ()), notes, prefix)
     for section in vocabulary.PRIMITIVES:
-        if entries := primitives.fixed(section, listed.sections.get(section.name, ()), notes, prefix):
-            made[section.name] = entries
-    notes += collisions.tell_apart(made)
-    if client and made["tools"]:
+        if entries := primitives.fix(section, listed.sections.get(section.name, ()), notes, prefix):
+            draft[section.name] = entries
+    notes += collisions.resolve(draft)
+    if client and draft["tools"]:
         notes.append(_UNTRUSTED)
-    settled = acceptance.settle(made)
-    kept = {key: _ordered(value) for key, value in settled.manifest.items() if value or key == "tools"}
-    counts = [(len(kept.get(section.name, ())), section.noun) for section in vocabulary.SECTIONS]
-    told = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
-    summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {told}"
-    return Made(kept, summary, (*notes, *settled.notes), settled.warnings)
+    checked = acceptance.repair(draft)
+    ordered = {key: _order(value) for key, value in checked.manifest.items() if value or key == "tools"}
+    counts = [(len(ordered.get(section.name, ())), section.noun) for section in vocabulary.SECTIONS]
+    contents = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
+    summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {contents}"
+    return ImportResult(ordered, summary, (*notes, *checked.notes), checked.warnings)
 
 
-def _server(listed: Listed, name: str | None, otherwise: str, notes: list[str]) -> dict[str, Any]:
-    info = tools.whole("the server", dict(listed.info), notes)
+def _make_server(listed: ServerListing, name: str | None, default_name: str, notes: list[str]) -> dict[str, Any]:
+    info = tools.replace_surrogates("the server", dict(listed.info), notes)
     server: dict[str, Any] = {"name": name, "version": info.get("version")}
     if server["name"] is None:
         server["name"] = info.get("name")
-    for key, instead in (("name", otherwise), ("version", "0.0.0")):
+    for key, default in (("name", default_name), ("version", "0.0.0")):
         if not isinstance(server[key], str) or not server[key].strip():
-            server[key] = instead
-            notes.append(f"the server says no {key}; it got `{instead}`")
+            server[key] = default
+            notes.append(f"the server has no {key}; it got `{default}`")
     server |= {key: info[key] for key in _INFO if info.get(key) not in (None, "", [])}
     declared = {
         capability: True
         for capability in _CAPABILITIES
         if listed.capabilities.get(capability) is not None
-        and not any(listed.sections.get(one.name) for one in vocabulary.SECTIONS if one.capability == capability)
+        and not any(
+            listed.sections.get(section.name) for section in vocabulary.SECTIONS if section.capability == capability
+        )
     }
     return {**server, "capabilities": declared} if declared else server
 
 
-def _ordered(value: Any) -> Any:
+def _order(value: Any) -> Any:
     """A list of entries, each with its keys in the order for people; any other value as it is."""
     if not isinstance(value, list):
         return value
-    return [_entry(one) if isinstance(one, dict) else one for one in value]
+    return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]
 
 
-def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+def _order_keys(entry: dict[str, Any]) -> dict[str, Any]:
     extension = {"toolwright": entry["toolwright"]} if "toolwright" in entry else {}
     first: dict[str, Any] = {key: entry[key] for key in _KEYS if key in entry}
     return {**first, **{key: value for key, value in entry.items() if key not in first | extension}, **extension}

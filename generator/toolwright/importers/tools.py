@@ -1,7 +1,7 @@
 """A saved `tools/list` result as a manifest.
 
 Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives
-a manifest with the tools as they stand. What a manifest cannot hold is fixed, and each fix is told.
+a manifest with the tools as they stand. What a manifest cannot have is fixed, with a note for each fix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class Draft:
     """A manifest, and what had to be fixed to make it one."""
 
     manifest: Mapping[str, Any]
@@ -39,22 +39,22 @@ def parse(text: str) -> tuple[Any, list[Problem]]:
 
 
 def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in `text`, as `listed` gives them.
+    """The tools in `text`, as `find_tools` gives them.
 
     Raises:
-        DocumentError: It is not JSON, or holds no list of tools.
+        DocumentError: It is not JSON, or does not have a list of tools.
     """
     value, problems = parse(text)
     if problems:
         raise DocumentError(problems[0].message)
-    return listed(value)
+    return find_tools(value)
 
 
-def listed(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in a value, and of the `serverInfo` and what else stands beside them the texts that say something.
+def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The tools in a value, and the texts that are not empty of `serverInfo` and the other keys beside them.
 
     Raises:
-        DocumentError: It holds no list of tools.
+        DocumentError: It does not have a list of tools.
     """
     if isinstance(value, dict) and isinstance(value.get("result"), dict):
         value = value["result"]
@@ -62,14 +62,16 @@ def listed(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
         return value, {}
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
-        given = dict(info) if isinstance(info, dict) else {}
-        given |= {key: value.get(key) for key in ("instructions", "nextCursor")}
+        texts = dict(info) if isinstance(info, dict) else {}
+        texts |= {key: value.get(key) for key in ("instructions", "nextCursor")}
         # Servers send empty names and versions, too, which a manifest cannot have.
-        return value["tools"], {key: text for key, text in given.items() if isinstance(text, str) and text.strip()}
-    raise DocumentError('it holds no list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
+        return value["tools"], {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
+    raise DocumentError('it does not have a list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
 
 
-def manifest(entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = "") -> Imported:
+def make_manifest(
+    entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = ""
+) -> Draft:
     """The manifest of a server that has the tools `entries`.
 
     Args:
@@ -79,51 +81,53 @@ def manifest(entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | Non
         prefix: Put in front of each tool's name.
     """
     notes: list[str] = []
-    known = info or {}
-    if "nextCursor" in known:
-        notes.append("the list is one page of several, as its `nextCursor` says; the tools of the others are not in it")
-    server = {"name": name, "version": known.get("version", "0.0.0")}
-    server |= {key: known[key] for key in ("title", "description", "instructions", "websiteUrl") if key in known}
-    server = whole("the server", server, notes)
-    made = {"toolwright": 1, "server": server, "tools": fixed(entries, notes, prefix)}
-    notes += collisions.tell_apart(made)
-    return Imported(made, tuple(notes))
+    info_ = info or {}
+    if "nextCursor" in info_:
+        notes.append("the list is one page of several, as its `nextCursor` says; the tools of the others are missing")
+    server = {"name": name, "version": info_.get("version", "0.0.0")}
+    server |= {key: info_[key] for key in ("title", "description", "instructions", "websiteUrl") if key in info_}
+    server = replace_surrogates("the server", server, notes)
+    draft = {"toolwright": 1, "server": server, "tools": fix(entries, notes, prefix)}
+    notes += collisions.resolve(draft)
+    return Draft(draft, tuple(notes))
 
 
-def fixed(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
     """The tools as a manifest has them.
 
     Args:
         entries: The tools as `tools/list` gave them.
-        notes: Is told what was fixed.
+        notes: Gets a note for each fix.
         prefix: Put in front of each tool's name.
     """
     tools: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    for index, given in enumerate(entries):
-        if not isinstance(given, dict) or not isinstance(given.get("name"), str) or not given["name"]:
+    names: set[str] = set()
+    for index, raw in enumerate(entries):
+        if not isinstance(raw, dict) or not isinstance(raw.get("name"), str) or not raw["name"]:
             notes.append(f"entry {index} is not a tool with a name, and was left out")
             continue
-        tool = whole(f"entry {index}", given, notes)
+        tool = replace_surrogates(f"entry {index}", raw, notes)
         wire = prefix + tool["name"]
-        if wire in seen:
+        if wire in names:
             notes.append(f"tool `{wire}` is listed twice; the second was left out")
             continue
-        seen.add(wire)
-        made = {**tool, "name": wire}
-        if made.pop("toolwright", None) is not None:
-            notes.append(f"tool `{wire}` had a key `toolwright`, which is a manifest's own; it was left out")
-        made["inputSchema"] = _dialect(wire, "inputSchema", _input(wire, tool.get("inputSchema"), notes), notes)
-        if not isinstance(made.get("outputSchema", {}), dict):
-            del made["outputSchema"]
-            notes.append(f"tool `{wire}` had an `outputSchema` that is no schema; it was left out")
-        if "outputSchema" in made:
-            made["outputSchema"] = _dialect(wire, "outputSchema", made["outputSchema"], notes)
-        tools.append(made)
+        names.add(wire)
+        fixed = {**tool, "name": wire}
+        if fixed.pop("toolwright", None) is not None:
+            notes.append(f"tool `{wire}` had a key `toolwright`, which only manifests have; it was left out")
+        fixed["inputSchema"] = _find_dialect(
+            wire, "inputSchema", _fix_input(wire, tool.get("inputSchema"), notes), notes
+        )
+        if not isinstance(fixed.get("outputSchema", {}), dict):
+            del fixed["outputSchema"]
+            notes.append(f"tool `{wire}` had an `outputSchema` that is not a schema; it was left out")
+        if "outputSchema" in fixed:
+            fixed["outputSchema"] = _find_dialect(wire, "outputSchema", fixed["outputSchema"], notes)
+        tools.append(fixed)
     return tools
 
 
-def _input(wire: str, schema: Any, notes: list[str]) -> Any:
+def _fix_input(wire: str, schema: Any, notes: list[str]) -> Any:
     if not isinstance(schema, dict):
         notes.append(f"tool `{wire}` had no `inputSchema`; it got one that takes any arguments")
         return {"type": "object"}
@@ -133,51 +137,51 @@ def _input(wire: str, schema: Any, notes: list[str]) -> Any:
     return schema
 
 
-def _dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The schema in a dialect that has it: its own, else the one that its `$schema` may mean, else the newest.
+def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The schema in a dialect that has it: its own, then the one that its `$schema` may mean, then the newest.
 
-    One that no dialect has stays as it is, for `settling` to leave out.
+    One that no dialect has stays as it is, for `acceptance` to leave out.
     """
-    wrong = _refusal(role, schema)
-    if wrong is None:
+    problem = _find_problem(role, schema)
+    if problem is None:
         return schema
-    written = schema.get("$schema")
-    meant = sorted(
-        dialects.DIALECTS, key=lambda dialect: not _is_nearly(written, dialect.uri)
+    uri = schema.get("$schema")
+    candidates = sorted(
+        dialects.DIALECTS, key=lambda dialect: not _is_nearly(uri, dialect.uri)
     )  # stable: the newest first
-    for dialect in meant:
+    for dialect in candidates:
         # In its place, if it has one: the order of keys is the schema's own.
-        made = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
-        if _refusal(role, made) is None:
+        candidate = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
+        if _find_problem(role, candidate) is None:
             notes.append(
-                f"the `{role}` of tool `{wire}` is wrong in its own dialect ({wrong}), but right in {dialect.name}; "
+                f"the `{role}` of tool `{wire}` is wrong in its own dialect ({problem}), but right in {dialect.name}; "
                 f"it got `$schema: {dialect.uri}`"
             )
-            return made
+            return candidate
     return schema
 
 
-def _refusal(role: Role, schema: dict[str, Any]) -> str | None:
+def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
     """Why `check` will refuse a schema by itself, if it will."""
-    found = metaschema.check(role, Place(""), schema, imported=True)
-    return next((one.message for one in found if one.severity == "error"), None)
+    diagnostics = metaschema.check(role, Place(""), schema, imported=True)
+    return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
 
 
 def _is_nearly(written: Any, uri: str) -> bool:
-    """Whether a `$schema` that nobody serves is this one with another scheme, as in `https://…/draft-07/schema#`."""
+    """Whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
     return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
-def whole(what: str, given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The value with U+FFFD for each half of a surrogate pair, which JSON can spell and UTF-8 cannot."""
-    text = json.dumps(given, ensure_ascii=False)
+def replace_surrogates(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
+    text = json.dumps(value, ensure_ascii=False)
     replaced = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if replaced == text:
-        return given
-    made: dict[str, Any] = json.loads(replaced)
-    named = f"tool `{made['name']}`" if "inputSchema" in made else what
-    notes.append(f"{named} had halves of surrogate pairs in its text; each became U+FFFD")
-    return made
+        return value
+    replaced_value: dict[str, Any] = json.loads(replaced)
+    label = f"tool `{replaced_value['name']}`" if "inputSchema" in replaced_value else what
+    notes.append(f"{label} had halves of surrogate pairs in its text; each became U+FFFD")
+    return replaced_value
 
 
 def _refuse(constant: str) -> None:

@@ -1,8 +1,8 @@
 """Handlers without logic, for any generated package.
 
-Takes a package's tools and the methods that its handlers have; gives an object with all of them. A tool
-answers with one of its examples, else with a value made from its `outputSchema`, else with a text that says what it is.
-It never asks anybody anything.
+Takes a package's tools and the methods that its handlers have; gives an object with all of them. A tool answers with
+one of its examples, otherwise with a value made from its `outputSchema`, otherwise with a text that says what it is. It
+never asks the client anything.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Answer: TypeAlias = Callable[[Any], Any]
 _MISSING: Any = object()
 
 
-def mocked(
+def make_handlers(
     tools: Mapping[str, Tool],
     methods: Mapping[str, tuple[MethodRole, str]],
     *,
@@ -38,23 +38,25 @@ def mocked(
         seed: What made values depend on, beside the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
     """
-    made = {
-        name: _method(_tool(tools[key], seed) if role == "tool" else _primitive(name, role, in_json=key in in_json))
+    methods_by_name = {
+        name: _make_method(
+            _answer_tool(tools[key], seed) if role == "tool" else _answer_primitive(name, role, in_json=key in in_json)
+        )
         for name, (role, key) in methods.items()
     }
-    return type("Mocked", (), made)()
+    return type("Mocked", (), methods_by_name)()
 
 
-def _method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
+def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
     """A method that answers from the arguments that the server gives, if there are some; the context comes last."""
 
-    async def method(_self: object, *given: Any) -> Any:
-        return answer(given[0] if len(given) > 1 else None)
+    async def method(_self: object, *arguments: Any) -> Any:
+        return answer(arguments[0] if len(arguments) > 1 else None)
 
     return method
 
 
-def _tool(tool: Tool, seed: int) -> _Answer:
+def _answer_tool(tool: Tool, seed: int) -> _Answer:
     examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
     schema = tool.definition.get("outputSchema", _MISSING)
 
@@ -62,12 +64,12 @@ def _tool(tool: Tool, seed: int) -> _Answer:
         if schema is _MISSING:
             return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
         arguments = args.model_dump(mode="json")
-        found = _example(examples, arguments)
-        if found is not _MISSING:
-            return found
-        own = json.dumps([seed, tool.name, arguments], sort_keys=True)
+        output = _find_example_output(examples, arguments)
+        if output is not _MISSING:
+            return output
+        seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
-            return values.make(schema, own, formats=tool.asserts_formats)
+            return values.make(schema, seed_text, formats=tool.asserts_formats)
         except values.UnmakeableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
@@ -77,21 +79,23 @@ def _tool(tool: Tool, seed: int) -> _Answer:
     return answer
 
 
-def _example(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
-    """The output of the example that has these arguments, else of the first one that has an output."""
-    shown = [example for example in examples if "output" in example]
-    meant = [example for example in shown if are_equal(example["input"], dict(arguments))]
-    return (meant or shown)[0]["output"] if shown else _MISSING
+def _find_example_output(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
+    """The output of the example with these arguments, otherwise of the first one with an output."""
+    with_output = [example for example in examples if "output" in example]
+    matching = [example for example in with_output if are_equal(example["input"], dict(arguments))]
+    return (matching or with_output)[0]["output"] if with_output else _MISSING
 
 
-def _primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
+def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
     """What a resource or a prompt says that the manifest has no content for; nothing completes."""
 
     def answer(args: Any) -> Any:
         if role == "completion":
             return []
-        given = f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
-        words = f"This is a mock: the handlers' {name} says what stands here{given}."
-        return json.dumps({"mock": words}, ensure_ascii=False) if in_json and role == "resource" else words
+        arguments_text = (
+            f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
+        )
+        text = f"This is a mock: the handlers' {name} says what stands here{arguments_text}."
+        return json.dumps({"mock": text}, ensure_ascii=False) if in_json and role == "resource" else text
 
     return answer

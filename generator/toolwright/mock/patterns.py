@@ -1,8 +1,8 @@
 """Texts that a regular expression matches.
 
 Takes a pattern in the syntax of ECMA-262 and a source of chance; gives a text. It reads what patterns in schemas are
-made of: characters, classes, groups, alternatives, repetitions and anchors. What it does not read is said, not guessed;
-whether a text really fits is for a validator to say.
+made of: characters, classes, groups, alternatives, repetitions and anchors. What it cannot read is an error, not
+a guess; a validator decides whether a text really matches.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _Sized: TypeAlias = tuple[_Make, int]
 """What makes a text, and how many parts that can have."""
 
 _MORE: Final = 4
-"""How often more than it must something is repeated that has no bound."""
+"""How many more repetitions than required an unbounded part has at most."""
 
 _MOST: Final = 1000
-"""Repetitions that a text still has."""
+"""The most repetitions in a text."""
 
 _LARGEST: Final = 20_000
 """Characters, and empty texts between them, that a text may be put together of."""
@@ -43,8 +43,8 @@ class UnreadableError(Exception):
     """The pattern has a part that is not read, such as a look-ahead or a back-reference, or asks for too much."""
 
 
-def text(pattern: str, chance: Random) -> str:
-    """A text that the pattern matches, most likely.
+def make_text(pattern: str, chance: Random) -> str:
+    """A text that the pattern most likely matches.
 
     Raises:
         UnreadableError: There is a part that is not read.
@@ -55,7 +55,7 @@ def text(pattern: str, chance: Random) -> str:
 @lru_cache(64)
 def _read(pattern: str) -> _Make:
     reader = _Reader(pattern)
-    make, size = reader.alternatives()
+    make, size = reader.read_alternatives()
     if not reader.ended or size > _LARGEST:
         raise UnreadableError(pattern)
     return make
@@ -67,7 +67,7 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
-        self._wide = 0
+        self._class_size = 0
 
     @property
     def ended(self) -> bool:
@@ -79,37 +79,37 @@ class _Reader:
         self._at += 1
         return self._pattern[self._at - 1]
 
-    def _took(self, expected: str) -> bool:
-        found = self._pattern.startswith(expected, self._at)
-        self._at += len(expected) * found
-        return found
+    def _accept(self, expected: str) -> bool:
+        matches = self._pattern.startswith(expected, self._at)
+        self._at += len(expected) * matches
+        return matches
 
-    def alternatives(self) -> _Sized:
+    def read_alternatives(self) -> _Sized:
         """`a|b`."""
-        found = [self._sequence()]
-        while self._took("|"):
-            found.append(self._sequence())
-        ways = [make for make, _ in found]
-        return lambda chance: chance.choice(ways)(chance), max(size for _, size in found)
+        sequences = [self._read_sequence()]
+        while self._accept("|"):
+            sequences.append(self._read_sequence())
+        makers = [make for make, _ in sequences]
+        return lambda chance: chance.choice(makers)(chance), max(size for _, size in sequences)
 
-    def _sequence(self) -> _Sized:
-        found: list[_Sized] = []
+    def _read_sequence(self) -> _Sized:
+        sized_parts: list[_Sized] = []
         while not self.ended and self._pattern[self._at] not in "|)":
-            found.append(self._repeated(*self._atom()))
-        parts = [make for make, _ in found]
-        return lambda chance: "".join(part(chance) for part in parts), 1 + sum(size for _, size in found)
+            sized_parts.append(self._repeat(*self._read_atom()))
+        makers = [make for make, _ in sized_parts]
+        return lambda chance: "".join(part(chance) for part in makers), 1 + sum(size for _, size in sized_parts)
 
-    def _repeated(self, make: _Make, size: int) -> _Sized:
-        least, most = self._bounds()
-        self._took("?")  # a lazy repetition matches the same texts
+    def _repeat(self, make: _Make, size: int) -> _Sized:
+        least, most = self._read_bounds()
+        self._accept("?")  # a lazy repetition matches the same texts
         if least > min(most, _MOST):
             raise UnreadableError(self._pattern)
         largest = min(most, least + _MORE)
         return lambda chance: "".join(make(chance) for _ in range(chance.randint(least, largest))), 1 + size * largest
 
-    def _bounds(self) -> tuple[int, int]:
+    def _read_bounds(self) -> tuple[int, int]:
         for sign, least, most in (("*", 0, _MOST), ("+", 1, _MOST), ("?", 0, 1)):
-            if self._took(sign):
+            if self._accept(sign):
                 return least, most
         end = self._pattern.find("}", self._at)
         if self.ended or self._pattern[self._at] != "{" or end < 0:
@@ -122,42 +122,42 @@ class _Reader:
             raise UnreadableError(self._pattern)
         return int(low), int(high) if high else (_MOST if comma else int(low))
 
-    def _atom(self) -> _Sized:
+    def _read_atom(self) -> _Sized:
         char = self._next()
         match char:
             case "^" | "$":
-                return _always(""), 1
+                return _make_constant(""), 1
             case ".":
                 return lambda chance: chance.choice(_WORD), 1
             case "(":
-                return self._group()
+                return self._read_group()
             case "[":
-                chars = self._class()
+                chars = self._read_class()
                 return lambda chance: chance.choice(chars), 1
             case "\\":
-                chars = self._escape()
-                return (lambda chance: chance.choice(chars)) if chars else _always(""), 1
+                chars = self._read_escape()
+                return (lambda chance: chance.choice(chars)) if chars else _make_constant(""), 1
             case "*" | "+" | "?" | ")":
                 raise UnreadableError(self._pattern)
-        return _always(char), 1
+        return _make_constant(char), 1
 
-    def _group(self) -> _Sized:
-        if self._took("?"):
-            if self._took("<") and self._pattern[self._at : self._at + 1] not in ("=", "!"):
+    def _read_group(self) -> _Sized:
+        if self._accept("?"):
+            if self._accept("<") and self._pattern[self._at : self._at + 1] not in ("=", "!"):
                 self._at = self._pattern.find(">", self._at) + 1 or len(self._pattern)
-            elif not self._took(":"):
+            elif not self._accept(":"):
                 raise UnreadableError(self._pattern)
-        inner = self.alternatives()
-        if not self._took(")"):
+        inner = self.read_alternatives()
+        if not self._accept(")"):
             raise UnreadableError(self._pattern)
         return inner
 
-    def _escape(self) -> str:
+    def _read_escape(self) -> str:
         """The characters that an escape stands for; none for the edge of a word."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]
-            return inside if char.islower() else _without(inside)
+            return inside if char.islower() else _exclude(inside)
         if char in "bB":
             return ""
         if char in _HEX:
@@ -172,38 +172,38 @@ class _Reader:
             raise UnreadableError(self._pattern)
         return char
 
-    def _class(self) -> str:
+    def _read_class(self) -> str:
         """The characters of a class, in a fixed order."""
-        negated = self._took("^")
+        negated = self._accept("^")
         chars = ""
-        while not self._took("]"):
-            low = self._member()
+        while not self._accept("]"):
+            low = self._read_member()
             if len(low) == 1 and self._pattern.startswith("-", self._at) and self._pattern[self._at + 1 :][:1] != "]":
                 self._at += 1
-                high = self._member()
+                high = self._read_member()
                 if len(high) != 1 or high < low or ord(high) - ord(low) > 0xFFFF:
                     raise UnreadableError(self._pattern)
                 low = "".join(map(chr, range(ord(low), ord(high) + 1)))
-            self._wide += len(low)
-            if self._wide > _WIDEST:
+            self._class_size += len(low)
+            if self._class_size > _WIDEST:
                 raise UnreadableError(self._pattern)
             chars += low
-        chosen = _without(chars) if negated else chars
+        chosen = _exclude(chars) if negated else chars
         if not chosen:
             raise UnreadableError(self._pattern)
         return chosen
 
-    def _member(self) -> str:
+    def _read_member(self) -> str:
         char = self._next()
         if char != "\\":
             return char
-        return "\b" if self._took("b") else self._escape()
+        return "\b" if self._accept("b") else self._read_escape()
 
 
-def _always(text: str) -> _Make:
+def _make_constant(text: str) -> _Make:
     return lambda _chance: text
 
 
-def _without(chars: str) -> str:
+def _exclude(chars: str) -> str:
     """Letters, digits and what else can be seen, but for `chars`."""
     return "".join(char for char in _WORD + _PRINTABLE if char not in chars)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwright import ir
 
 _LEFT_OUT: Final = frozenset({"auth", "bind", "handles", "http", "policy"})
-"""What is ours and does not hold for a mock: nothing limits it, it asks for no leave, and it calls nobody."""
+"""Our keys that do not apply to a mock: it has no limits, needs no authorization, and calls no API."""
 
 _STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -45,9 +45,9 @@ def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
     Raises:
         OSError: The temporary folder cannot be written.
     """
-    with _signals() as pass_on, tempfile.TemporaryDirectory(prefix="toolwright-mock-") as name:
+    with _forward_signals() as pass_on, tempfile.TemporaryDirectory(prefix="toolwright-mock-") as name:
         folder = Path(name)
-        mocked = _bare(manifest)
+        mocked = _remove_policies(manifest)
         _write(folder, mocked, seed)
         handlers = f"{mocked.package}.mock:HANDLERS"
         # -P: neither the working folder nor what lies in it hides a module of the server.
@@ -62,29 +62,31 @@ def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _bare(manifest: ir.Manifest) -> ir.Manifest:
+def _remove_policies(manifest: ir.Manifest) -> ir.Manifest:
     """The manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
     document: Mapping[str, Any] = {
-        key: [_open(entry) for entry in value] if isinstance(value, list) else value
+        key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
         for key, value in manifest.document.items()
         if key not in _LEFT_OUT
     }
-    package = manifest.package + "_mock"  # hides no module that is needed here, whatever the manifest says
-    tools = tuple(_plain(tool) for tool in manifest.tools)
-    shared = tuple(replace(each, schema=replace(each.schema, handles={})) for each in manifest.shared)
+    package = manifest.package + "_mock"  # cannot hide a module that is needed here, whatever the manifest says
+    tools = tuple(_remove_handles(tool) for tool in manifest.tools)
+    shared = tuple(
+        replace(shared_schema, schema=replace(shared_schema.schema, handles={})) for shared_schema in manifest.shared
+    )
     return replace(
         manifest, package=package, emit=frozenset({"server"}), document=document, tools=tools, shared=shared, handles=()
     )
 
 
-def _plain(tool: ir.Tool) -> ir.Tool:
-    """A tool that gets what callers send, and for which the id of a handle is a text like any other."""
+def _remove_handles(tool: ir.Tool) -> ir.Tool:
+    """A tool that gets the arguments as callers send them, with ids of handles as plain strings."""
     output = None if tool.output is None else replace(tool.output, handles={})
-    given = replace(tool.sent, handles={})
-    return replace(tool, input=given, output=output, bound=frozenset(), has_handles=False)
+    sent = replace(tool.sent, handles={})
+    return replace(tool, input=sent, output=output, bound=frozenset(), has_handles=False)
 
 
-def _open(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     extension = entry.get("toolwright")
     if extension is None:
         return entry
@@ -97,23 +99,23 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
     methods = {method.name: (method.role, method.key) for method in surface.handler_methods(manifest)}
     disk.create(
         folder / manifest.package / "mock.py",
-        f"from toolwright.mock.handlers import mocked\n"
-        f"from .registry import TOOLS\n"
-        f"HANDLERS = mocked(TOOLS, {literal(methods)}, seed={seed:d}, in_json={literal(_in_json(manifest))})\n",
+        "from toolwright.mock.handlers import make_handlers\nfrom .registry import TOOLS\nHANDLERS ="
+        f" make_handlers(TOOLS, {literal(methods)}, seed={seed:d},"
+        f" in_json={literal(_find_json_resources(manifest))})\n",
     )
 
 
-def _in_json(manifest: ir.Manifest) -> list[str]:
+def _find_json_resources(manifest: ir.Manifest) -> list[str]:
     """The resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
-    found = [
-        (one.key, str(one.definition.get("mimeType", "")).partition(";")[0].strip().lower())
-        for one in (*manifest.resources, *manifest.templates)
+    media_types = [
+        (primitive.key, str(primitive.definition.get("mimeType", "")).partition(";")[0].strip().lower())
+        for primitive in (*manifest.resources, *manifest.templates)
     ]
-    return [key for key, kind in found if kind == "application/json" or kind.endswith("+json")]
+    return [key for key, kind in media_types if kind == "application/json" or kind.endswith("+json")]
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+def _forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Let signals that ask for an end go to a server, which stops cleanly, instead of ending this process.
 
     Gives what names the server; it gets those that came before, too.
@@ -124,22 +126,22 @@ def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     def arrived(number: int, _frame: object) -> None:
         early.append(number)
         for server in servers:
-            server.send_signal(_kind(number))
+            server.send_signal(_translate_signal(number))
 
     def pass_on(server: subprocess.Popen[bytes]) -> None:
         for number in early:
-            server.send_signal(_kind(number))
+            server.send_signal(_translate_signal(number))
         servers.append(server)
 
     numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    before = {number: signal.signal(number, arrived) for number in numbers}
+    previous = {number: signal.signal(number, arrived) for number in numbers}
     try:
         yield pass_on
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def _kind(number: int) -> int:
+def _translate_signal(number: int) -> int:
     """The signal as the server knows it: a terminal that is closed asks for an end, too."""
     return number if number == signal.SIGINT else signal.SIGTERM

@@ -1,8 +1,8 @@
 """Values that a schema accepts, for a seed.
 
-Takes a schema as it goes on the wire; gives a JSON value that looks like one of its own: an example of the schema where
-there is one, else one made from its types and bounds. Each value is checked with the validator that servers use before
-it is given. The same seed gives the same value, under any hash seed.
+Takes a schema as it goes on the wire; gives a JSON value that looks like one of its own: an example of the schema if
+there is one, otherwise one made from its types and bounds. Each value is checked with the validator that servers use
+before it is given. The same seed gives the same value, under any hash seed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from toolwright_runtime.values.equality import are_equal
 TRIES: Final = 200
 """Values that are tried; the later ones are bolder."""
 
-_WISE: Final = 20
-"""Of them, the first that take what the schema itself suggests."""
+_WITH_EXAMPLES: Final = 20
+"""Of them, how many of the first prefer examples and defaults."""
 
 MOST: Final = 20_000
 """Steps that a try may take: a value, a property, or some characters each; all tries have `_IN_ALL`."""
@@ -44,7 +44,7 @@ _COMPARED: Final = 10
 """Values that are compared with one in one step."""
 
 _DEEP: Final = 5
-"""From here on, what need not be there is left out, so that recursion ends."""
+"""The depth from which optional parts are left out, so that recursion ends."""
 
 _DEEPEST: Final = 40
 
@@ -83,75 +83,76 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
         UnmakeableError: None was found.
     """
     validator = Validator(schema, formats=formats)
-    left = _IN_ALL
+    remaining = _IN_ALL
     is_large = False
     for number in range(TRIES):
-        maker = _Maker(schema, Random(f"{seed}/{number}"), min(MOST, left), wise=number < _WISE)  # noqa: S311
+        chance = Random(f"{seed}/{number}")  # noqa: S311
+        maker = _Maker(schema, chance, min(MOST, remaining), prefers_examples=number < _WITH_EXAMPLES)
         try:
-            value = maker.value(schema, 0)
+            value = maker.make(schema, 0)
         except (_DeadEndError, RecursionError) as error:
             is_large = is_large or isinstance(error, _TooMuchError)
         else:
             if not validator.find_errors(value):
                 return value
-        left -= maker.taken
-        if left <= 0:
+        remaining -= maker.steps_taken
+        if remaining <= 0:
             break
     if is_large:
         raise UnmakeableError(
             f"it asks for more than {MOST:,} values, or for a text of more than {_LONGEST:,} characters"
         )
-    raise UnmakeableError("none of the values that were tried fits")
+    raise UnmakeableError("none of the tried values is valid")
 
 
 class _Maker:
-    """One try. A wise one takes examples, defaults and whole objects; others leave out and choose at random."""
+    """One try. Some prefer examples, defaults and whole objects; others leave out parts and choose at random."""
 
-    def __init__(self, schema: Any, chance: Random, steps: int, *, wise: bool) -> None:
+    def __init__(self, schema: Any, chance: Random, steps: int, *, prefers_examples: bool) -> None:
         self._root = schema
         self._chance = chance
         self._steps = steps
-        self.taken = 0
-        self._wise = wise
+        self.steps_taken = 0
+        self._prefers_examples = prefers_examples
         dialect = dialects.of(schema) or dialects.DRAFT_2020_12
         self._keywords = dialect.keywords
         self._hides_siblings = dialect.reference_hides_siblings
-        self._targets: Mapping[str, Any] = _targets(schema, dialect)
+        self._targets: Mapping[str, Any] = _find_targets(schema, dialect)
 
     def _take(self, steps: int) -> None:
         """Go on with what takes so many steps."""
-        if self.taken + steps > self._steps:
-            self.taken += self._steps // TRIES  # looking took something
+        if self.steps_taken + steps > self._steps:
+            self.steps_taken += self._steps // TRIES  # looking took something
             raise _TooMuchError
-        self.taken += steps
+        self.steps_taken += steps
 
-    def value(self, schema: Any, depth: int) -> Any:
+    def make(self, schema: Any, depth: int) -> Any:
         """A value for a schema, which may be a boolean."""
         self._take(1)
         if schema is False or depth > _DEEPEST:
             raise _DeadEndError
         if not isinstance(schema, dict):
-            return self._word()
-        merged = self._merged(schema, depth)
+            return self._choose_word()
+        merged = self._merge(schema, depth)
         if "const" in merged:
             return merged["const"]
-        if self._wise and merged.get("examples") and isinstance(merged["examples"], list):
+        if self._prefers_examples and merged.get("examples") and isinstance(merged["examples"], list):
             return self._chance.choice(merged["examples"])
         if isinstance(merged.get("enum"), list):
             if not merged["enum"]:
                 raise _DeadEndError
             return self._chance.choice(merged["enum"])
-        if self._wise and "default" in merged:
+        if self._prefers_examples and "default" in merged:
             return merged["default"]
-        return self._of_kind(self._kind(merged, depth), merged, depth)
+        return self._make_of_kind(self._choose_kind(merged, depth), merged, depth)
 
-    def _of_kind(self, kind: str, schema: Mapping[str, Any], depth: int) -> Any:
+    def _make_of_kind(self, kind: str, schema: Mapping[str, Any], depth: int) -> Any:
         makers: Mapping[str, Callable[[Mapping[str, Any], int], Any]] = {
-            "object": self._object,
-            "array": self._array,
-            "string": lambda inner, _: self._string(inner),
-            "integer": lambda inner, _: self._number(inner, whole=True),
-            "number": lambda inner, _: self._number(inner, whole=False),
+            "object": self._make_object,
+            "array": self._make_array,
+            "string": lambda inner, _: self._make_string(inner),
+            "integer": lambda inner, _: self._make_number(inner, is_integer=True),
+            "number": lambda inner, _: self._make_number(inner, is_integer=False),
             "boolean": lambda *_: self._chance.random() < 0.5,
             "null": lambda *_: None,
         }
@@ -159,21 +160,21 @@ class _Maker:
             raise _DeadEndError
         return makers[kind](schema, depth)
 
-    def _kind(self, schema: Mapping[str, Any], depth: int) -> str:
+    def _choose_kind(self, schema: Mapping[str, Any], depth: int) -> str:
         types = schema.get("type")
         if isinstance(types, str):
             return types
         if isinstance(types, list) and types:
             if depth > _DEEP and "null" in types:
                 return "null"
-            telling = [one for one in types if one != "null"] if self._wise else types
-            return str(self._chance.choice(telling or types))
-        meant = (kind for kind, words in _KINDS.items() if any(word in schema for word in words))
-        return next(meant, "string" if self._wise else self._chance.choice(TYPES))
+            preferred = [type_ for type_ in types if type_ != "null"] if self._prefers_examples else types
+            return str(self._chance.choice(preferred or types))
+        matching = (kind for kind, words in _KINDS.items() if any(word in schema for word in words))
+        return next(matching, "string" if self._prefers_examples else self._chance.choice(TYPES))
 
     # Schemas that are made of others
 
-    def _merged(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _merge(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         """A schema with what it refers to, all its parts, and one of each of its alternatives folded in."""
         self._take(1)
         if depth > _DEEPEST:
@@ -181,72 +182,72 @@ class _Maker:
         if self._hides_siblings and "$ref" in schema:
             schema = {"$ref": schema["$ref"]}
         schema = {key: value for key, value in schema.items() if key in self._keywords}  # others may hold anything
-        made = {key: value for key, value in schema.items() if key not in _FOLDED}
-        for part in self._parts(schema, depth):
+        merged = {key: value for key, value in schema.items() if key not in _FOLDED}
+        for part in self._find_parts(schema, depth):
             if part is False:
                 raise _DeadEndError
             if isinstance(part, dict):
-                other = self._merged(part, depth + 1)
-                self._take(_work(made, other))
-                made = _both(made, other)
-        return made
+                other = self._merge(part, depth + 1)
+                self._take(_count_steps(merged, other))
+                merged = _merge(merged, other)
+        return merged
 
-    def _parts(self, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
+    def _find_parts(self, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
         for keyword in KEYWORDS:
             if isinstance(schema.get(keyword), str) and schema[keyword] in self._targets:
                 yield self._targets[schema[keyword]]
         yield from schema.get("allOf") or ()
         for keyword in ("anyOf", "oneOf"):
             if options := schema.get(keyword):
-                ending = [one for one in options if isinstance(one, dict) and not _is_open(one)]
-                yield self._chance.choice(ending if depth > _DEEP and ending else options)
+                terminating = [option for option in options if isinstance(option, dict) and not _is_open(option)]
+                yield self._chance.choice(terminating if depth > _DEEP and terminating else options)
         if "if" in schema:
             fits = self._chance.random() < 0.5
             yield from (schema["if"], schema.get("then")) if fits else (schema.get("else"),)
 
     # Kinds of values
 
-    def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _make_object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         properties: Mapping[str, Any] = schema.get("properties") or {}
         wanted = schema.get("required")
         required = list(wanted) if isinstance(wanted, list) else []
-        least, most = _whole(schema.get("minProperties"), 0), _whole(schema.get("maxProperties"), 10**6)
+        least, most = _to_int(schema.get("minProperties"), 0), _to_int(schema.get("maxProperties"), 10**6)
         self._check(least)
-        made: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, inner in properties.items():
             is_required = name in required
-            room = len(made) + sum(other not in made for other in required) < most
-            likely = depth <= _DEEP and (self._wise or self._chance.random() < 0.5)
+            room = len(result) + sum(other not in result for other in required) < most
+            likely = depth <= _DEEP and (self._prefers_examples or self._chance.random() < 0.5)
             if is_required or (likely and room and inner is not False):
                 try:
-                    made[name] = self.value(inner, depth + 1)
+                    result[name] = self.make(inner, depth + 1)
                 except _DeadEndError:
                     if is_required:
                         raise
-        also: Mapping[str, Sequence[str]] = schema.get("dependentRequired") or {}
-        for name in [*required, *(other for key, names in also.items() if key in made for other in names)]:
-            if name not in made:
-                made[name] = self.value(properties.get(name, self._for_key(name, schema)), depth + 1)
+        dependent: Mapping[str, Sequence[str]] = schema.get("dependentRequired") or {}
+        for name in [*required, *(other for key, names in dependent.items() if key in result for other in names)]:
+            if name not in result:
+                result[name] = self.make(properties.get(name, self._find_property_schema(name, schema)), depth + 1)
         for number in range(10 * least):
-            if len(made) >= least:
+            if len(result) >= least:
                 break
             self._take(1)
-            name = self._key(schema, number)
-            if name not in made:
-                made[name] = self.value(properties.get(name, self._for_key(name, schema)), depth + 1)
-        return made
+            name = self._make_key(schema, number)
+            if name not in result:
+                result[name] = self.make(properties.get(name, self._find_property_schema(name, schema)), depth + 1)
+        return result
 
-    def _key(self, schema: Mapping[str, Any], number: int) -> str:
+    def _make_key(self, schema: Mapping[str, Any], number: int) -> str:
         """A name for a property that has none."""
         if isinstance(schema.get("propertyNames"), dict):
-            name = self.value({"type": "string", **schema["propertyNames"]}, 0)
+            name = self.make({"type": "string", **schema["propertyNames"]}, 0)
             return name if isinstance(name, str) else "key"
         if schema.get("patternProperties"):
-            return self._matching(self._chance.choice(list(schema["patternProperties"])), 0, 40)
+            return self._make_matching(self._chance.choice(list(schema["patternProperties"])), 0, 40)
         names = list(schema.get("properties") or ())
-        return str(names[number]) if number < len(names) else f"{self._word()}{number or ''}"
+        return str(names[number]) if number < len(names) else f"{self._choose_word()}{number or ''}"
 
-    def _for_key(self, name: str, schema: Mapping[str, Any]) -> Any:
+    def _find_property_schema(self, name: str, schema: Mapping[str, Any]) -> Any:
         """The schema of a property that `properties` does not name."""
         for pattern, inner in (schema.get("patternProperties") or {}).items():
             self._take(_CHARACTERS // 10)  # for making the validator
@@ -254,85 +255,87 @@ class _Maker:
                 return inner
         return schema.get("additionalProperties", True)
 
-    def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
+    def _make_array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
         items = schema.get("items", True)
         places = schema.get("prefixItems") or (items if isinstance(items, list) else [])
         rest = schema.get("additionalItems", True) if isinstance(items, list) else items
-        least, most = _whole(schema.get("minItems"), 0), _whole(schema.get("maxItems"), 10**6)
-        few = least if depth > _DEEP or not (self._wise or self._chance.random() < 0.7) else max(least, 1)
-        size = min(max(few, len(places)) if self._wise else few, most)
-        if few and rest is not False and not places:
+        least, most = _to_int(schema.get("minItems"), 0), _to_int(schema.get("maxItems"), 10**6)
+        wanted = (
+            least if depth > _DEEP or not (self._prefers_examples or self._chance.random() < 0.7) else max(least, 1)
+        )
+        size = min(max(wanted, len(places)) if self._prefers_examples else wanted, most)
+        if wanted and rest is not False and not places:
             size = self._chance.randint(size, min(most, max(size, least + 2)))
         if size > len(places) and rest is False:
             size = len(places)
         self._check(size)
-        made: list[Any] = []
+        result: list[Any] = []
         if isinstance(schema.get("contains"), dict):
-            self._check(_whole(schema.get("minContains"), 1))
+            self._check(_to_int(schema.get("minContains"), 1))
             rest = rest if isinstance(rest, dict) else {}
-            fitting = _both(rest, self._merged(schema["contains"], depth + 1))
-            made += [self.value(fitting, depth + 1) for _ in range(_whole(schema.get("minContains"), 1))]
-        while len(made) < size:
-            made.append(self._further(made, places, rest, schema.get("uniqueItems") is True, depth))
-        return made
+            fitting = _merge(rest, self._merge(schema["contains"], depth + 1))
+            result += [self.make(fitting, depth + 1) for _ in range(_to_int(schema.get("minContains"), 1))]
+        while len(result) < size:
+            result.append(self._make_item(result, places, rest, schema.get("uniqueItems") is True, depth))
+        return result
 
-    def _further(self, made: list[Any], places: Sequence[Any], rest: Any, unique: bool, depth: int) -> Any:
-        schema = places[len(made)] if len(made) < len(places) else rest
+    def _make_item(self, items: list[Any], places: Sequence[Any], rest: Any, unique: bool, depth: int) -> Any:
+        schema = places[len(items)] if len(items) < len(places) else rest
         for _ in range(20):
-            value = self.value(schema, depth + 1)
-            self._take(len(made) // _COMPARED if unique else 0)
-            if not unique or not any(are_equal(value, other) for other in made):
+            value = self.make(schema, depth + 1)
+            self._take(len(items) // _COMPARED if unique else 0)
+            if not unique or not any(are_equal(value, other) for other in items):
                 return value
         raise _DeadEndError
 
-    def _string(self, schema: Mapping[str, Any]) -> str:
-        least, most = _whole(schema.get("minLength"), 0), _whole(schema.get("maxLength"), 10**6)
+    def _make_string(self, schema: Mapping[str, Any]) -> str:
+        least, most = _to_int(schema.get("minLength"), 0), _to_int(schema.get("maxLength"), 10**6)
         if least > _LONGEST:
             raise _TooMuchError
         self._take(max(least, 0) // _CHARACTERS)
         if isinstance(schema.get("pattern"), str):
-            return self._matching(schema["pattern"], least, most)
+            return self._make_matching(schema["pattern"], least, most)
         form = schema.get("format")
         if isinstance(form, str) and form in _FORMATS:
             return _FORMATS[form](self._chance)
         if schema.get("contentEncoding") == "base64":
-            return self._base64(least, most)
-        words = [self._word()]
+            return self._make_base64(least, most)
+        words = [self._choose_word()]
         length = len(words[0])
         while length < least:
-            words.append(self._word())
+            words.append(self._choose_word())
             length += 1 + len(words[-1])
-        made = " ".join(words)
-        return made[: min(most, max(len(made), least))] if len(made) <= most else made[:most]
+        text = " ".join(words)
+        return text[: min(most, max(len(text), least))] if len(text) <= most else text[:most]
 
-    def _base64(self, least: int, most: int) -> str:
+    def _make_base64(self, least: int, most: int) -> str:
         """Bytes of a word or more in base64 (RFC 4648, section 4), whose length is a multiple of four."""
         length = min(max(least + 2, 8), max(most, 0)) // 4 * 4
         return b64encode(self._chance.randbytes(length // 4 * 3)).decode()
 
-    def _matching(self, pattern: str, least: int, most: int) -> str:
+    def _make_matching(self, pattern: str, least: int, most: int) -> str:
         """A text for a pattern: the shortest of several that has the length."""
         self._take(10 * len(pattern) // _CHARACTERS)
         try:
             tried = []
             for _ in range(10):
-                tried.append(patterns.text(pattern, self._chance))
+                tried.append(patterns.make_text(pattern, self._chance))
                 self._take(len(tried[-1]) // _CHARACTERS)
         except patterns.UnreadableError:
-            tried = [self._word(), str(self._chance.randint(0, 99))]
-        return min(tried, key=lambda one: (not least <= len(one) <= most, len(one)))
+            tried = [self._choose_word(), str(self._chance.randint(0, 99))]
+        return min(tried, key=lambda text: (not least <= len(text) <= most, len(text)))
 
-    def _word(self) -> str:
+    def _choose_word(self) -> str:
         return self._chance.choice(_WORDS)
 
-    def _number(self, schema: Mapping[str, Any], *, whole: bool) -> int | float:
-        step = _step(schema, whole=whole)
-        low, high = _limits(schema, step)
+    def _make_number(self, schema: Mapping[str, Any], *, is_integer: bool) -> int | float:
+        step = _find_step(schema, is_integer=is_integer)
+        low, high = _find_limits(schema, step)
         first, last = math.ceil(low / step), math.floor(high / step)
         if first > last:
             raise _DeadEndError
         value = self._chance.randint(first, last) * step
-        if whole or (value.denominator == 1 and value > 2**53):
+        if is_integer or (value.denominator == 1 and value > 2**53):
             return int(value)
         try:
             return float(value)
@@ -341,7 +344,7 @@ class _Maker:
 
     def _check(self, count: int) -> None:
         """Do not begin with more values than there are steps left."""
-        if count > self._steps - self.taken:
+        if count > self._steps - self.steps_taken:
             self._take(count)
 
 
@@ -350,70 +353,72 @@ _SMALLER: Final = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxIte
 _LARGER: Final = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains"})
 
 
-def _both(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(schema: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """A schema that accepts what both accept, as far as one without `allOf` can say so."""
-    made = dict(one)
-    for key, theirs in two.items():
-        ours = made.get(key)
-        if key not in made:
-            made[key] = theirs
-        elif key == "properties" and isinstance(ours, dict) and isinstance(theirs, dict):
-            clashing = {name: {"allOf": [ours[name], theirs[name]]} for name in ours if name in theirs}
-            made[key] = {**ours, **theirs, **clashing}
-        elif key == "required" and isinstance(ours, list) and isinstance(theirs, list):
-            made[key] = [*dict.fromkeys([*ours, *theirs])]
-        elif key == "enum" and isinstance(ours, list) and isinstance(theirs, list):
-            made[key] = [value for value in ours if any(are_equal(value, other) for other in theirs)]
+    merged = dict(schema)
+    for key, other_value in other.items():
+        own_value = merged.get(key)
+        if key not in merged:
+            merged[key] = other_value
+        elif key == "properties" and isinstance(own_value, dict) and isinstance(other_value, dict):
+            clashing = {
+                name: {"allOf": [own_value[name], other_value[name]]} for name in own_value if name in other_value
+            }
+            merged[key] = {**own_value, **other_value, **clashing}
+        elif key == "required" and isinstance(own_value, list) and isinstance(other_value, list):
+            merged[key] = [*dict.fromkeys([*own_value, *other_value])]
+        elif key == "enum" and isinstance(own_value, list) and isinstance(other_value, list):
+            merged[key] = [value for value in own_value if any(are_equal(value, theirs) for theirs in other_value)]
         elif key == "type":
-            made[key] = _common(ours, theirs)
-        elif key in _SMALLER and _is_number(ours) and _is_number(theirs):
-            made[key] = min(ours, theirs)
-        elif key in _LARGER and _is_number(ours) and _is_number(theirs):
-            made[key] = max(ours, theirs)
-        elif key == "items" and isinstance(ours, dict) and isinstance(theirs, dict):
-            made[key] = {"allOf": [ours, theirs]}
-        elif theirs is False:
-            made[key] = False
-    return made
+            merged[key] = _intersect_types(own_value, other_value)
+        elif key in _SMALLER and _is_number(own_value) and _is_number(other_value):
+            merged[key] = min(own_value, other_value)
+        elif key in _LARGER and _is_number(own_value) and _is_number(other_value):
+            merged[key] = max(own_value, other_value)
+        elif key == "items" and isinstance(own_value, dict) and isinstance(other_value, dict):
+            merged[key] = {"allOf": [own_value, other_value]}
+        elif other_value is False:
+            merged[key] = False
+    return merged
 
 
-def _work(one: Mapping[str, Any], two: Mapping[str, Any]) -> int:
+def _count_steps(first: Mapping[str, Any], other: Mapping[str, Any]) -> int:
     """The steps that it takes to fold two schemas into one."""
-    enums = [len(schema["enum"]) if isinstance(schema.get("enum"), list) else 0 for schema in (one, two)]
-    names = [len(schema[key]) for schema in (one, two) for key in ("properties", "required") if schema.get(key)]
+    enums = [len(schema["enum"]) if isinstance(schema.get("enum"), list) else 0 for schema in (first, other)]
+    names = [len(schema[key]) for schema in (first, other) for key in ("properties", "required") if schema.get(key)]
     return (enums[0] * enums[1] + sum(names)) // _COMPARED
 
 
-def _common(one: Any, two: Any) -> Any:
+def _intersect_types(first: Any, second: Any) -> Any:
     """The types that both name; a whole number is a number, too."""
-    ones, twos = ([types] if isinstance(types, str) else list(types or ()) for types in (one, two))
-    found = [name for name in ones if name in twos]
-    if not {"integer", "number"} & {*found} and {"integer", "number"} <= {*ones, *twos}:
-        found.append("integer")
-    if not found:
+    first_types, second_types = ([types] if isinstance(types, str) else list(types or ()) for types in (first, second))
+    common = [name for name in first_types if name in second_types]
+    if not {"integer", "number"} & {*common} and {"integer", "number"} <= {*first_types, *second_types}:
+        common.append("integer")
+    if not common:
         raise _DeadEndError
-    return found[0] if len(found) == 1 else found
+    return common[0] if len(common) == 1 else common
 
 
-def _step(schema: Mapping[str, Any], *, whole: bool) -> Fraction:
+def _find_step(schema: Mapping[str, Any], *, is_integer: bool) -> Fraction:
     """How far the values lie apart that a number may have: fine enough for several between its bounds."""
     if _is_number(schema.get("multipleOf")) and schema["multipleOf"] > 0:
-        step = _fraction(schema["multipleOf"])
-        return step * step.denominator if whole else step
-    if whole:
+        step = _to_fraction(schema["multipleOf"])
+        return step * step.denominator if is_integer else step
+    if is_integer:
         return Fraction(1)
     step = Fraction(1, 10)
-    low, high = _limits(schema, Fraction(0))
+    low, high = _find_limits(schema, Fraction(0))
     while low < high < low + 4 * step:
         step /= 10
     return step
 
 
-def _limits(schema: Mapping[str, Any], step: Fraction) -> tuple[Fraction, Fraction]:
+def _find_limits(schema: Mapping[str, Any], step: Fraction) -> tuple[Fraction, Fraction]:
     """The smallest and the largest value that a number may have; a hundred steps where there is no bound."""
     low, high = (
-        _bound(schema, "minimum", "exclusiveMinimum", step),
-        _bound(schema, "maximum", "exclusiveMaximum", -step),
+        _find_bound(schema, "minimum", "exclusiveMinimum", step),
+        _find_bound(schema, "maximum", "exclusiveMaximum", -step),
     )
     span = 100 * step
     if low is None:
@@ -423,19 +428,19 @@ def _limits(schema: Mapping[str, Any], step: Fraction) -> tuple[Fraction, Fracti
     return low, high
 
 
-def _bound(schema: Mapping[str, Any], name: str, exclusive: str, step: Fraction) -> Fraction | None:
+def _find_bound(schema: Mapping[str, Any], name: str, exclusive: str, step: Fraction) -> Fraction | None:
     """A bound, moved inwards where it is excluded: by a step."""
-    found = _fraction(schema[name]) if _is_number(schema.get(name)) else None
-    open_: Any = schema.get(exclusive)
-    if open_ is True and found is not None:  # draft-04
-        return found + step
-    if _is_number(open_):
-        edge = _fraction(open_) + step
-        found = edge if found is None else (max(found, edge) if name == "minimum" else min(found, edge))
-    return found
+    bound = _to_fraction(schema[name]) if _is_number(schema.get(name)) else None
+    exclusive_bound: Any = schema.get(exclusive)
+    if exclusive_bound is True and bound is not None:  # draft-04
+        return bound + step
+    if _is_number(exclusive_bound):
+        edge = _to_fraction(exclusive_bound) + step
+        bound = edge if bound is None else (max(bound, edge) if name == "minimum" else min(bound, edge))
+    return bound
 
 
-def _fraction(value: float) -> Fraction:
+def _to_fraction(value: float) -> Fraction:
     """The number as it is written."""
     return Fraction(value) if isinstance(value, int) else Fraction(str(value))
 
@@ -446,7 +451,7 @@ def _is_number(value: Any) -> bool:
     )
 
 
-def _whole(value: Any, default: int) -> int:
+def _to_int(value: Any, default: int) -> int:
     return int(value) if _is_number(value) else default
 
 
@@ -455,48 +460,48 @@ def _is_open(schema: Mapping[str, Any]) -> bool:
     return bool(schema.keys() & {*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
 
 
-def _targets(schema: Any, dialect: dialects.Dialect) -> Mapping[str, Any]:
+def _find_targets(schema: Any, dialect: dialects.Dialect) -> Mapping[str, Any]:
     """What each reference in a schema leads to, by its text."""
     if not isinstance(schema, dict):
         return {}
-    found = Outline(Place(""), schema, dialect, Folder("", {}))
+    outline = Outline(Place(""), schema, dialect, Folder("", {}))
     return {
         reference.text: at(schema, reference.target.pointer)
-        for reference in found.references
+        for reference in outline.references
         if isinstance(reference.target, Local)
     }
 
 
-def _date(chance: Random) -> str:
+def _make_date(chance: Random) -> str:
     return f"2026-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}"
 
 
-def _time(chance: Random) -> str:
+def _make_time(chance: Random) -> str:
     return f"{chance.randint(0, 23):02}:{chance.randint(0, 59):02}:00Z"
 
 
-def _name(chance: Random) -> str:
+def _choose_word(chance: Random) -> str:
     return chance.choice(_WORDS)
 
 
 _FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
-    "date": _date,
-    "time": _time,
-    "date-time": lambda chance: f"{_date(chance)}T{_time(chance)}",
+    "date": _make_date,
+    "time": _make_time,
+    "date-time": lambda chance: f"{_make_date(chance)}T{_make_time(chance)}",
     "duration": lambda chance: f"PT{chance.randint(1, 59)}M",
-    "email": lambda chance: f"{_name(chance)}@example.com",
-    "idn-email": lambda chance: f"{_name(chance)}@example.com",
-    "hostname": lambda chance: f"{_name(chance)}.example.com",
-    "idn-hostname": lambda chance: f"{_name(chance)}.example.com",
+    "email": lambda chance: f"{_choose_word(chance)}@example.com",
+    "idn-email": lambda chance: f"{_choose_word(chance)}@example.com",
+    "hostname": lambda chance: f"{_choose_word(chance)}.example.com",
+    "idn-hostname": lambda chance: f"{_choose_word(chance)}.example.com",
     "ipv4": lambda chance: f"192.0.2.{chance.randint(1, 254)}",
     "ipv6": lambda chance: f"2001:db8::{chance.randint(1, 0xFFFF):x}",
-    "uri": lambda chance: f"https://example.com/{_name(chance)}",
-    "uri-reference": lambda chance: f"/{_name(chance)}",
-    "uri-template": lambda chance: f"https://example.com/{{{_name(chance)}}}",
-    "iri": lambda chance: f"https://example.com/{_name(chance)}",
-    "iri-reference": lambda chance: f"/{_name(chance)}",
+    "uri": lambda chance: f"https://example.com/{_choose_word(chance)}",
+    "uri-reference": lambda chance: f"/{_choose_word(chance)}",
+    "uri-template": lambda chance: f"https://example.com/{{{_choose_word(chance)}}}",
+    "iri": lambda chance: f"https://example.com/{_choose_word(chance)}",
+    "iri-reference": lambda chance: f"/{_choose_word(chance)}",
     "uuid": lambda chance: str(UUID(int=chance.getrandbits(128), version=4)),
-    "json-pointer": lambda chance: f"/{_name(chance)}",
-    "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_name(chance)}",
-    "regex": lambda chance: f"^{_name(chance)}$",
+    "json-pointer": lambda chance: f"/{_choose_word(chance)}",
+    "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
+    "regex": lambda chance: f"^{_choose_word(chance)}$",
 }

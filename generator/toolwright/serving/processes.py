@@ -1,7 +1,7 @@
 """The processes of a server that is replaced: each is proved before the one before it ends, and none is left behind.
 
 The address is bound once, here, and each server gets the listener as it starts: while one server takes over from
-another, clients wait in the listener's queue for some tenths of a second, and none is refused. A server that is
+another, clients wait in the listener's queue for some tenths of a second, and no one is refused. A server that is
 replaced takes nothing new and has its usual seconds to answer what it has begun.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwright.project.launch import Launch
 
 _PATIENCE: Final = 8
-"""Seconds in which a server ends that was asked to: those for its open requests, and some more."""
+"""Seconds that a server has to stop: those for its open requests, and some more."""
 
 _PROOF: Final = Path(__file__).with_name("proof.py")
 
@@ -35,11 +35,11 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compa
 
 
 class AddressError(Exception):
-    """The address cannot be had; the text says why."""
+    """The address cannot be bound; the text says why."""
 
 
 def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
-    """What keeps a server from being made, as Python or the server tells it; None where it can be made.
+    """Why a server cannot be made, as Python or the server says; None if it can.
 
     Args:
         launch: How it is started.
@@ -48,7 +48,7 @@ def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
     named = (launch.handlers,) if launch.handlers is not None else ()
     command = [launch.python, "-P", str(_PROOF), launch.package, *named]
     try:
-        done = subprocess.run(  # noqa: S603 - our own
+        completed = subprocess.run(  # noqa: S603 - our own
             command,
             env=_environment(launch, variables),
             stdin=subprocess.DEVNULL,
@@ -58,12 +58,12 @@ def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
         )
     except OSError as error:
         return f"`{launch.python}` cannot be started: {error.strerror or error}"
-    said = done.stderr.decode("utf-8", "replace").strip()
-    return None if done.returncode == 0 else said or f"it ended with status {done.returncode}"
+    output = completed.stderr.decode("utf-8", "replace").strip()
+    return None if completed.returncode == 0 else output or f"it ended with status {completed.returncode}"
 
 
 class Serving:
-    """An address, and the server that answers there; a context manager, at whose end no server is left."""
+    """An address, and the server that answers there; a context manager, which stops all servers at its end."""
 
     def __init__(self, host: str, port: int, ended: Callable[[int], None]) -> None:
         """Bind the address.
@@ -74,7 +74,7 @@ class Serving:
             ended: Called with the exit status of a server that ended although nobody asked it to, from another thread.
 
         Raises:
-            AddressError: It cannot be had.
+            AddressError: It cannot be bound.
         """
         self._host = host
         self._ended = ended
@@ -126,13 +126,13 @@ class Serving:
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
 
     def close(self) -> None:
-        """End all servers, and give the address free."""
+        """Stop all servers, and release the address."""
         self._dismiss(wait=True)
         with suppress(OSError):
             self._listener.close()
 
     def _dismiss(self, *, wait: bool) -> None:
-        """Ask the servers to end, and, where it is waited for, see to it that they do."""
+        """Ask the servers to stop; with `wait`, make sure that they do."""
         for process in self._servers:
             self._dismissed.add(process.pid)
             if process.poll() is None:
@@ -148,7 +148,7 @@ class Serving:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that was asked to end, and end it where it does not."""
+    """Wait for a process that was asked to stop, and kill it if it does not."""
     try:
         process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:

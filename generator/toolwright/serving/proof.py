@@ -2,8 +2,8 @@
 
     python -P proof.py PACKAGE [MODULE:NAME]
 
-A program of its own, since what is imported once stays: each proof takes a new interpreter. It says what is wrong in a
-line on standard error and ends with 2. It imports nothing of the compiler.
+A program of its own, because imported modules stay loaded: each proof needs a new interpreter. It says what is wrong in
+a line on standard error and ends with 2. It imports nothing of the compiler.
 """
 
 from __future__ import annotations

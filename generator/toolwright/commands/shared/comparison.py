@@ -46,7 +46,7 @@ class VersionError(Exception):
     """A version cannot be read; the message says why."""
 
 
-def of_project(given: str) -> list[tuple[Version, Version]]:
+def read_project(revision: str) -> list[tuple[Version, Version]]:
     """Each manifest of the project at `git:REV`, and as it is now.
 
     Raises:
@@ -55,26 +55,28 @@ def of_project(given: str) -> list[tuple[Version, Version]]:
     """
     from toolwright.project import config
 
-    found, _ = config.find()
-    if found is None or not found.manifests:
-        raise UsageError(f"`{given}` alone means the manifests of [tool.toolwright], and there are none: name NEW, too")
-    return [(read(given, path), read(path, given)) for path in found.manifests]
+    project, _ = config.find()
+    if project is None or not project.manifests:
+        raise UsageError(
+            f"`{revision}` alone means the manifests of [tool.toolwright], and there are none: name NEW, too"
+        )
+    return [(read(revision, path), read(path, revision)) for path in project.manifests]
 
 
-def as_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """A manifest as its server lists it: schemas as they are sent, and nothing said of what `format` means."""
+def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
+    """A manifest as its server lists it: schemas as they are sent, and nothing about the meaning of `format`."""
     if manifest.refs == "bundled":
         return replace(manifest, formats=formats)
 
-    def sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:
+    def make_sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:
         return replace(schema, wire=wire, shared={}, own=None)
 
     tools = tuple(
         replace(
             tool,
-            input=sent(tool.sent, tool.definition["inputSchema"]),
+            input=make_sent(tool.sent, tool.definition["inputSchema"]),
             bound=frozenset(),
-            output=None if tool.output is None else sent(tool.output, tool.definition["outputSchema"]),
+            output=None if tool.output is None else make_sent(tool.output, tool.definition["outputSchema"]),
         )
         for tool in manifest.tools
     )
@@ -82,7 +84,7 @@ def as_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
 
 
 def is_revision(given: str) -> bool:
-    """Whether an argument names a revision of git, and no file in it."""
+    """Whether an argument names a revision of git, without a file in it."""
     return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
 
 
@@ -95,15 +97,15 @@ def read(given: str, other: str) -> Version:
 
     Raises:
         VersionError: It cannot be read.
-        UsageError: It cannot be meant.
+        UsageError: It does not name one file.
     """
     if given.startswith(_GIT):
-        return _at_revision(given, other)
+        return _read_revision(given, other)
     if given.startswith(("http://", "https://")):
         return live(given)
     from toolwright.project.files import disk
 
-    return _of_file(given, given, disk.Disk())
+    return _read_file(given, given, disk.Disk())
 
 
 def live(target: str | Sequence[str]) -> Version:
@@ -113,22 +115,22 @@ def live(target: str | Sequence[str]) -> Version:
         VersionError: It cannot be asked.
     """
     from toolwright.importers import acceptance, servers
-    from toolwright.importers import live as asking
+    from toolwright.importers import live as live_servers
 
-    source = asking.Endpoint(target) if isinstance(target, str) else asking.Command(target)
+    source = live_servers.Endpoint(target) if isinstance(target, str) else live_servers.Command(target)
     try:
-        made = servers.manifest(asking.read(source), name=None, otherwise="server")
-    except (asking.UnreachableError, acceptance.UnsettledError) as error:
+        result = servers.make_manifest(live_servers.read(source), name=None, default_name="server")
+    except (live_servers.UnreachableError, acceptance.UnfixableError) as error:
         raise VersionError(str(error)) from error
-    return replace(of_manifest(source.shown, made.manifest), is_listed=True)
+    return replace(make_version(source.label, result.manifest), is_listed=True)
 
 
-def of_manifest(name: str, value: Mapping[str, Any]) -> Version:
+def make_version(name: str, value: Mapping[str, Any]) -> Version:
     """A version that was never a file: a manifest as a value."""
-    return _checked(name, "server.json", _Value("server.json", json.dumps(value, indent=2).encode()))
+    return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
 
 
-def _at_revision(given: str, other: str) -> Version:
+def _read_revision(given: str, other: str) -> Version:
     from toolwright.project import git
 
     name, _, path = given.removeprefix(_GIT).partition(":")
@@ -139,25 +141,29 @@ def _at_revision(given: str, other: str) -> Version:
         raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
     try:
         reader = git.at(name)
-        version = _of_file(given, beside or reader.meant(path), reader)
+        version = _read_file(given, beside or reader.meant(path), reader)
     except (git.RevisionError, OSError) as error:
         raise VersionError(str(error)) from error
     fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
-    is_missing = path and [one.code for one in version.diagnostics] == ["TW001"] and version.diagnostics[0].at is None
+    is_missing = (
+        path
+        and [diagnostic.code for diagnostic in version.diagnostics] == ["TW001"]
+        and version.diagnostics[0].at is None
+    )
     return replace(version, diagnostics=[replace(version.diagnostics[0], help=fix)]) if is_missing else version
 
 
-def _of_file(name: str, path: str, reader: Reader) -> Version:
+def _read_file(name: str, path: str, reader: Reader) -> Version:
     """A manifest, or a saved list of tools, which is a manifest of these tools."""
     if path.lower().endswith(".json"):
-        made = _listed(path, reader)
-        if made is not None:
-            return replace(_checked(name, path, _Value(path, made)), is_listed=True)
-    return _checked(name, path, reader)
+        manifest_data = _import_tools(path, reader)
+        if manifest_data is not None:
+            return replace(_compile(name, path, _InMemoryFile(path, manifest_data)), is_listed=True)
+    return _compile(name, path, reader)
 
 
-def _listed(path: str, reader: Reader) -> bytes | None:
-    """The manifest of a saved list of tools; None where the file is no such list."""
+def _import_tools(path: str, reader: Reader) -> bytes | None:
+    """The manifest of a saved list of tools; None if the file is not such a list."""
     from toolwright.compile.structure import manifest_keys
     from toolwright.importers import tools
 
@@ -166,15 +172,15 @@ def _listed(path: str, reader: Reader) -> bytes | None:
         value = json.loads(text)
         if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
             return None
-        listed, info = tools.read(text)
+        entries, info = tools.read(text)
     except (OSError, ValueError, RecursionError):
-        return None  # what is wrong is told where the file is read as a manifest
-    made = tools.manifest(listed, name=info.get("name") or "server", info=info).manifest
-    return json.dumps(made, indent=2).encode()
+        return None  # errors are reported where the file is read as a manifest
+    manifest = tools.make_manifest(entries, name=info.get("name") or "server", info=info).manifest
+    return json.dumps(manifest, indent=2).encode()
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class _InMemoryFile:
     """Reads one file, which is not on disk."""
 
     path: str
@@ -192,13 +198,13 @@ class _Value:
         return True
 
 
-def _checked(name: str, path: str, reader: Reader) -> Version:
+def _compile(name: str, path: str, reader: Reader) -> Version:
     import posixpath
 
     from toolwright.compile import pipeline
 
     checked = pipeline.compile_manifest(path, reader, forgiven=_FORGIVEN)
-    errors = [one for one in checked.diagnostics if one.severity == "error"]
+    errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
     # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
-    is_made = isinstance(reader, _Value) and checked.manifest is not None
+    is_made = isinstance(reader, _InMemoryFile) and checked.manifest is not None
     return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

@@ -1,7 +1,7 @@
 """What commands print: diagnostics, and what was done.
 
-All that any command writes to standard output or error is written here. Names and texts in it are somebody else's, so
-that nothing in them reaches a terminal as a command.
+All that any command writes to standard output or error is written here. Names and texts in it come from elsewhere, so
+nothing in them reaches a terminal as a command.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Format: TypeAlias = Literal["text", "json", "github"]
 
 
 _FEW = 10
-"""How many missing files of a package are told one by one."""
+"""How many missing files of a package are listed one by one."""
 
 _GENERATE = "run `toolwright generate`"
 
@@ -44,7 +44,7 @@ _COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
 
 
 class UsageError(Exception):
-    """The command line asks for something that it cannot."""
+    """The command line asks for something impossible."""
 
 
 class OutputError(Exception):
@@ -90,7 +90,7 @@ class Output(io.TextIOWrapper):
 
 
 def reason(error: OSError) -> str:
-    """Why a file cannot be had, for people."""
+    """Why a file cannot be read or written, for people."""
     why = error.strerror or str(error)
     return f"{why} (`{error.filename}`)" if error.filename else why
 
@@ -101,16 +101,16 @@ def out(text: str) -> None:
 
 
 def err(text: str) -> None:
-    """Write to standard error what a person should know."""
+    """Write a message to standard error."""
     print(replace_controls(text), file=sys.stderr)
 
 
-def painted(make: Callable[[bool], str], stream: TextIO) -> None:
+def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
     """Write what `make` gives for people, who see colours on a terminal; it has made safe what it quotes."""
     print(make(stream.isatty() and "NO_COLOR" not in os.environ), end="", file=stream)
 
 
-def told(summary: str, notes: Iterable[str]) -> None:
+def print_import(summary: str, notes: Iterable[str]) -> None:
     """Tell a person on standard error what was imported; much of the text is somebody else's."""
     for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
         err(to_one_line(text))
@@ -123,7 +123,7 @@ class Printer:
         self._style = style
         self._quiet = quiet
         self._strict = strict
-        self._found: list[Diagnostic] = []
+        self._diagnostics: list[Diagnostic] = []
         self._documents: dict[str, Document] = {}
         self._stale = False
         self._interrupted = False
@@ -131,15 +131,15 @@ class Printer:
     @property
     def failed(self) -> bool:
         """Whether an error was found so far."""
-        return any(diagnostic.severity == "error" for diagnostic in self._found)
+        return any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
 
-    def add(self, found: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+    def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
         """Note diagnostics, and the documents that show their places."""
-        self._found += found
+        self._diagnostics += diagnostics
         self._documents.update(documents or {})
 
-    def compiled(
-        self, path: str, found: Iterable[Diagnostic], documents: Mapping[str, Document], *, every: bool = False
+    def add_compiled(
+        self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document], *, every: bool = False
     ) -> None:
         """Note what compiling a manifest found.
 
@@ -148,48 +148,58 @@ class Printer:
         """
         from toolwright.diagnostics import Diagnostic, Place
 
-        found = list(found)
+        diagnostics = list(diagnostics)
         entry = posixpath.normpath(path)
         value = documents[entry].value if entry in documents else None
-        theirs = [one for one in found if "TW300" <= one.code < "TW380"]
-        if every or self._strict or len(theirs) < 2 or not isinstance(value, dict) or value.get("emit") != ["client"]:
-            self.add(found, documents)
+        of_server = [diagnostic for diagnostic in diagnostics if "TW300" <= diagnostic.code < "TW380"]
+        if (
+            every
+            or self._strict
+            or len(of_server) < 2
+            or not isinstance(value, dict)
+            or value.get("emit") != ["client"]
+        ):
+            self.add(diagnostics, documents)
             return
-        counts = Counter(one.code for one in theirs)
+        counts = Counter(diagnostic.code for diagnostic in of_server)
         shown = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
-        message = f"{len(theirs)} warnings are about the server, which a client cannot change ({shown})"
+        message = f"{len(of_server)} warnings are about the server, which a client cannot change ({shown})"
         fix = "`toolwright check --all` lists them"
-        told = Diagnostic("TW391", message, Place(entry, ("emit",)), fix)
-        self.add([*(one for one in found if one not in theirs), told], documents)
+        summary = Diagnostic("TW391", message, Place(entry, ("emit",)), fix)
+        self.add([*(diagnostic for diagnostic in diagnostics if diagnostic not in of_server), summary], documents)
 
-    def generated(self, path: str, found: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
+    def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
         """Note what compiling a manifest found for its package: of warnings that `check` lists, how many there are.
 
         All are noted where one is an error, where each counts as one, and where a program reads them.
         """
-        found = list(found)
-        told = [one for one in found if one.severity == "error" or not "TW300" <= one.code < "TW380"]
-        if self._strict or self._style != "text" or any(one.severity == "error" for one in found):
-            told = found
-        self.compiled(path, told, documents)
-        if count := len(found) - len(told):
+        diagnostics = list(diagnostics)
+        reported = [
+            diagnostic
+            for diagnostic in diagnostics
+            if diagnostic.severity == "error" or not "TW300" <= diagnostic.code < "TW380"
+        ]
+        if self._strict or self._style != "text" or any(diagnostic.severity == "error" for diagnostic in diagnostics):
+            reported = diagnostics
+        self.add_compiled(path, reported, documents)
+        if count := len(diagnostics) - len(reported):
             self.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `toolwright check` lists")
 
     def say(self, text: str) -> None:
-        """Tell a person what was done; programs that asked for another format are not told."""
+        """Print what was done, unless a program asked for another format."""
         if self._style == "text" and not self._quiet:
             out(f"{text}\n")
 
     @contextmanager
     def at_work(self, what: str) -> Iterator[None]:
-        """Tell a person at a terminal what takes longer than a second, and take it back at the end."""
+        """Show on a terminal what takes longer than a second, and remove it at the end."""
         if self._quiet or self._style != "text" or not sys.stderr.isatty():
             yield
             return
-        told = threading.Event()
+        is_shown = threading.Event()
 
         def tell() -> None:
-            told.set()
+            is_shown.set()
             print(to_one_line(f"{what} …"), end="", file=sys.stderr, flush=True)
 
         timer = threading.Timer(1, tell)
@@ -199,53 +209,55 @@ class Printer:
         finally:
             timer.cancel()
             timer.join()
-            if told.is_set():
+            if is_shown.is_set():
                 print(_CLEARED, end="", file=sys.stderr, flush=True)
 
-    def fits(self, fit: Fit | None) -> None:
-        """Tell what does not fit in a handwritten class."""
+    def report_fit(self, fit: Fit | None) -> None:
+        """Report what does not fit in a handwritten class."""
         if fit is not None and (fit.findings.diagnostics or fit.others):
             from toolwright.compile.source import Document
 
             texts = {fit.written.path: fit.written.text, **{module.path: module.text for module, _ in fit.others}}
-            every = (fit.findings.diagnostics, *(diagnostics for _, diagnostics in fit.others))
-            self.add(chain(*every), {path: Document(path, text, None) for path, text in texts.items()})
+            all_diagnostics = (fit.findings.diagnostics, *(diagnostics for _, diagnostics in fit.others))
+            self.add(chain(*all_diagnostics), {path: Document(path, text, None) for path, text in texts.items()})
 
-    def made(self, built: Built) -> None:
-        """Tell what was written of a package, and what it needs, where that has changed."""
+    def report_built(self, built: Built) -> None:
+        """Print what was written of a package, and its requirements if they changed."""
         changes = built.changes
         if changes is None or changes.refused or self._stale:
             return
         written = sum(change.new is not None for change in changes.changes)
         counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
-        told = ", ".join(f"{_files(count)} {word}" for count, word in counts if count)
-        self.say(f"{built.package}: {told}")
+        summary = ", ".join(f"{_count_files(count)} {word}" for count, word in counts if count)
+        self.say(f"{built.package}: {summary}")
         if built.requirements:
             self.say(f"  it needs {', '.join(built.requirements)}")
 
-    def pruned(self, output: Path, known: Lock, changes: Changes) -> None:
-        """Tell what was removed since its manifest is gone; `known` is the lock as it was."""
+    def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
+        """Print what was removed because its manifest is gone; `previous` is the lock as it was."""
         from toolwright.project import vendoring
         from toolwright.project.files import layout
 
         if not self._stale:
-            owned = Counter((known.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
+            owned = Counter((previous.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
             for (manifest, package), count in owned.items():
                 why = "the runtime is not vendored" if manifest == vendoring.ENTRY else f"`{manifest}` is gone"
-                self.say(f"{layout.shown(output, package)}: {_files(count)} removed, since {why}")
+                self.say(f"{layout.shown(output, package)}: {_count_files(count)} removed, because {why}")
 
-    def strays(self, output: Path, found: Changes, *, removed: bool) -> None:
-        """Tell of generated files that belong to no package."""
+    def report_strays(self, output: Path, changes: Changes, *, removed: bool) -> None:
+        """Report generated files that do not belong to any package."""
         from toolwright.diagnostics import Diagnostic, Place
         from toolwright.project.files import layout
 
         by_package: dict[str, list[str]] = defaultdict(list)
-        for change in found.changes:
+        for change in changes.changes:
             by_package[change.path.partition("/")[0]].append(change.path)
         for package, paths in by_package.items():
             if removed:
                 if not self._stale:
-                    self.say(f"{layout.shown(output, package)}: {_files(len(paths))} removed, which no manifest makes")
+                    self.say(
+                        f"{layout.shown(output, package)}: {_count_files(len(paths))} removed, which no manifest makes"
+                    )
                 continue
             more = f", nor do {len(paths) - _FEW} more of its package" if len(paths) > _FEW else ""
             for path in paths[:_FEW]:
@@ -253,8 +265,8 @@ class Printer:
                 at = Place(layout.shown(output, path))
                 self.add([Diagnostic("TW412", message, at, "delete it, or run `toolwright generate --force`")])
 
-    def stale(self, output: Path, known: Lock, changes: Changes) -> None:
-        """Show what a run would change; `known` is the lock as it was."""
+    def report_stale(self, output: Path, previous: Lock, changes: Changes) -> None:
+        """Show what a run would change; `previous` is the lock as it was."""
         from toolwright.diagnostics import Diagnostic, Place, printers
         from toolwright.project import vendoring
         from toolwright.project.files import layout, lock
@@ -270,7 +282,7 @@ class Printer:
             else:
                 state = "is no longer made" if change.new is None else "is stale"
                 self.add([Diagnostic("TW407", f"this file {state}", Place(path), _GENERATE)])
-        is_listed = self._interrupted or _listed(known) == _listed(changes.lock)
+        is_listed = self._interrupted or _list_files(previous) == _list_files(changes.lock)
         if not changes.changes and not changes.diagnostics and not is_listed:
             self._stale = True
             at = Place(layout.shown(output, lock.NAME))
@@ -285,8 +297,8 @@ class Printer:
                 message = f"this file is missing, and more of `{layout.shown(output, package)}`"
                 self.add([Diagnostic("TW407", message, Place(paths[0]), _GENERATE)])
 
-    def interrupted(self, output: Path) -> None:
-        """Tell that a run was killed, and that what it left is still there."""
+    def report_interrupted(self, output: Path) -> None:
+        """Report that a run was killed, and that its files are still there."""
         from toolwright.diagnostics import Diagnostic, Place
         from toolwright.project.files import layout, lock
 
@@ -300,24 +312,26 @@ class Printer:
         from toolwright.diagnostics import Span, printers
         from toolwright.project import config
 
-        for found in self._found:
-            if isinstance(found.at, Span) and Path(found.at.file).name == config.FILE:
-                file = found.at.file
+        for diagnostic in self._diagnostics:
+            if isinstance(diagnostic.at, Span) and Path(diagnostic.at.file).name == config.FILE:
+                file = diagnostic.at.file
                 self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
 
-        if self._found or self._style == "json":
+        if self._diagnostics or self._style == "json":
             if self._style == "text":
-                painted(lambda color: printers.text.render(self._found, self._documents, color=color), sys.stderr)
+                print_painted(
+                    lambda color: printers.text.render(self._diagnostics, self._documents, color=color), sys.stderr
+                )
             else:
                 printer = printers.json if self._style == "json" else printers.github
-                out(printer.render(self._found, self._documents))
-        return 1 if self.failed or (self._strict and self._found) else 0
+                out(printer.render(self._diagnostics, self._documents))
+        return 1 if self.failed or (self._strict and self._diagnostics) else 0
 
 
-def _listed(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
+def _list_files(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
     """The files of each manifest, with their digests."""
     return {name: entry.files for name, entry in lock.manifests.items()}
 
 
-def _files(count: int) -> str:
+def _count_files(count: int) -> str:
     return f"{count} file" if count == 1 else f"{count} files"

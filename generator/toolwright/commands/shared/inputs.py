@@ -47,23 +47,23 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
 
     if output is not None and not output.strip():
         raise UsageError("-o is empty; name a folder, such as `-o generated`")
-    found, problems = project.find()
-    given = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
-    if problems and not given:
+    found_project, problems = project.find()
+    manifests = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
+    if problems and not manifests:
         printer.add(problems)
         return None
-    told = found.output if found is not None else None
-    usual = found.folder / build.OUTPUT if found is not None else Path(build.OUTPUT)
+    configured_output = found_project.output if found_project is not None else None
+    usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
     target = build.Target(
-        Path(output or told or usual),
-        told=told is not None and os.path.normpath(output or told) == told,
-        handlers=project.HANDLERS if found is None else found.handlers,
-        is_vendored=found is not None and found.is_vendored,
+        Path(output or configured_output or usual),
+        told=configured_output is not None and os.path.normpath(output or configured_output) == configured_output,
+        handlers=project.HANDLERS if found_project is None else found_project.handlers,
+        is_vendored=found_project is not None and found_project.is_vendored,
     )
-    if given:
-        return Run(given, target, whole=False, project=found)
-    if found is None:
+    if manifests:
+        return Run(manifests, target, whole=False, project=found_project)
+    if found_project is None:
         raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.toolwright]")
-    if not found.manifests:
-        raise UsageError(f"no manifest is given, and [tool.toolwright] in {found.file} names none")
-    return Run(found.manifests, target, whole=True, project=found)
+    if not found_project.manifests:
+        raise UsageError(f"no manifest is given, and [tool.toolwright] in {found_project.file} names none")
+    return Run(found_project.manifests, target, whole=True, project=found_project)

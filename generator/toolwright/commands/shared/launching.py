@@ -1,4 +1,4 @@
-"""The one server that a verb starts, or tells others to start: from the command line to a `Launch`.
+"""The one server that a verb starts, or tells clients to start: from the command line to a `Launch`.
 
 Takes the manifests that a command is given; gives the checked manifest of its server, or says why there is none.
 """
@@ -35,12 +35,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--python", metavar="FILE", help="the interpreter that runs the server (default: the one that runs toolwright)"
     )
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, else generated)"
+        "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, otherwise generated)"
     )
 
 
 def server(work: Run, printer: Printer) -> ir.Manifest | None:
-    """The manifest of the server that a run is about; None where it is wrong, which the printer tells then.
+    """The manifest of the server of a run; None if it is wrong, which the printer reports.
 
     Raises:
         UsageError: There are several, or it makes no server.
@@ -54,7 +54,7 @@ def server(work: Run, printer: Printer) -> ir.Manifest | None:
         printer.add(checked.diagnostics, checked.documents)
         return None
     if "server" not in checked.manifest.emit:
-        raise UsageError(f"`{path}` makes a client and no server, since its `emit` says so")
+        raise UsageError(f"`{path}` makes only a client, because of its `emit`")
     return checked.manifest
 
 

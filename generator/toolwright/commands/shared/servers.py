@@ -20,9 +20,9 @@ from toolwright_runtime.values.terminal import replace_controls
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolwright.importers.acceptance import Made
+    from toolwright.importers.acceptance import ImportResult
     from toolwright.importers.deadline import Deadline
-    from toolwright.importers.live import Listed, Source
+    from toolwright.importers.live import ServerListing, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -30,7 +30,7 @@ _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 class CommandParser(argparse.ArgumentParser):
     """A parser that, where `takes_command` is set, keeps what stands after `--` as `command`; None without a `--`.
 
-    With `only_after`, that is so only where this option stands before the `--`, which else means what it always does.
+    With `only_after`, it does so only if this option stands before the `--`, which otherwise has its usual meaning.
     """
 
     takes_command = False
@@ -52,7 +52,11 @@ class CommandParser(argparse.ArgumentParser):
         if rest:  # told here, with this command's own usage
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
             lacks_dashes = takes_one and command is None
-            hint = f"; put `--` before a command, as in: {self.prog} -- {_typed(parsed, rest)}" if lacks_dashes else ""
+            hint = (
+                f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
+                if lacks_dashes
+                else ""
+            )
             self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         if self.takes_command:
             parsed.command = command
@@ -79,14 +83,14 @@ def options(parser: CommandParser, only_after: str | None = None) -> None:
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=_parse_seconds,
         help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
     )
     parser.add_argument(
         "--max-bytes",
         metavar="SIZE",
-        type=_size,
-        help="how much the server may say in all, after decompression, such as 256MiB (default: 64MiB)",
+        type=_parse_size,
+        help="how much the server may send in all, after decompression, such as 256MiB (default: 64MiB)",
     )
 
 
@@ -99,24 +103,24 @@ def deadline(arguments: argparse.Namespace) -> Deadline:
 
 
 def manifest(
-    source: Source, arguments: argparse.Namespace, make: Callable[[Listed], Made], deadline: Deadline
-) -> Callable[[], Made]:
-    """What asks a server and makes a manifest of what it says, within the bounds of the command line."""
+    source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
+) -> Callable[[], ImportResult]:
+    """What queries a server and makes a manifest of its lists, within the bounds of the command line."""
 
-    def made() -> Made:
+    def run_import() -> ImportResult:
         from toolwright.importers import live
 
-        listed = live.read(
+        listing = live.read(
             source,
             deadline.seconds,
             arguments.max_bytes or live.MAX_BYTES,
             starting=live.STARTING if isinstance(source, live.Command) and not arguments.timeout else None,
             started=deadline.restart,
         )
-        with deadline.held():
-            return make(listed)
+        with deadline.enforce():
+            return make(listing)
 
-    return made
+    return run_import
 
 
 def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
@@ -127,7 +131,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     """
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
-    headers = dict(_header(text) for text in arguments.header)
+    headers = dict(_parse_header(text) for text in arguments.header)
     environment = dict(variable(text) for text in arguments.env)
     if command is not None:
         if not command:
@@ -141,10 +145,10 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
         raise UsageError("--env is for a command; a URL has no environment")
     from toolwright.importers.live import Endpoint
 
-    return Endpoint(_url(url or ""), headers)
+    return Endpoint(_check_url(url or ""), headers)
 
 
-def _typed(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
+def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
     """The command that was meant, as far as its words are known."""
     first = getattr(parsed, "url", None)
     return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
@@ -156,18 +160,18 @@ def name(source: Source) -> str:
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 
 
-def _url(text: str) -> str:
+def _check_url(text: str) -> str:
     try:
         parts = urlsplit(text)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        fits = False
-    if not fits:
+        is_valid = False
+    if not is_valid:
         raise UsageError(f"`{text}` is not an http or https URL; a command stands after `--`, as in: -- {text}")
     return text
 
 
-def _header(text: str) -> tuple[str, str]:
+def _parse_header(text: str) -> tuple[str, str]:
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
@@ -184,13 +188,13 @@ def variable(text: str) -> tuple[str, str]:
         raise UsageError("--env takes NAME or NAME=VALUE")
     if equals:
         return key, value
-    here: Mapping[str, str] = os.environ
-    if key not in here:
+    environment: Mapping[str, str] = os.environ
+    if key not in environment:
         raise UsageError(f"--env {key}: there is no such variable here")
-    return key, here[key]
+    return key, environment[key]
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
@@ -200,7 +204,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _size(text: str) -> int:
+def _parse_size(text: str) -> int:
     match = re.fullmatch(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB)?", text)
     if match is None:
         raise argparse.ArgumentTypeError(f"`{text}` is not a size, such as 64MiB")

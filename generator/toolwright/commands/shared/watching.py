@@ -67,23 +67,23 @@ class Inputs:
     patterns: frozenset[Pattern]
     is_whole: bool = True
 
-    def after(self, known: Inputs) -> Inputs:
-        """These, and what was known before, where these are not all."""
+    def after(self, previous: Inputs) -> Inputs:
+        """These inputs, with the previous ones if these are incomplete."""
         if self.is_whole:
             return self
-        return Inputs(self.files | known.files, self.patterns | known.patterns, is_whole=False)
+        return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
 
     def folders(self) -> frozenset[Path]:
         """The folders to watch, which need not be there either."""
-        return frozenset(path.parent for path in self.files).union(*(one.folders() for one in self.patterns))
+        return frozenset(path.parent for path in self.files).union(*(pattern.folders() for pattern in self.patterns))
 
     def matches(self) -> frozenset[Path]:
         """The files that the patterns find now."""
-        return frozenset[Path]().union(*(one.files() for one in self.patterns))
+        return frozenset[Path]().union(*(pattern.files() for pattern in self.patterns))
 
 
 def inputs(work: Run, *, imported: bool = False) -> Inputs:
-    """What a run reads. Whatever is wrong in it, the run itself tells.
+    """What a run reads. The run itself reports errors in it.
 
     Args:
         work: What the run works on.
@@ -93,40 +93,44 @@ def inputs(work: Run, *, imported: bool = False) -> Inputs:
     from toolwright.compile import source
     from toolwright.project.files import disk
 
-    files: set[str | Path] = {*_project_files(work)}
-    patterns = [Pattern.of(work.project.folder, one) for one in work.project.patterns] if work.project else []
+    files: set[str | Path] = {*_find_project_files(work)}
+    patterns = [Pattern.of(work.project.folder, pattern) for pattern in work.project.patterns] if work.project else []
     is_whole = True
     for path in work.manifests:
-        bundle, found = source.load(path, _Recorder(disk.Disk(), files, patterns))
-        is_whole = is_whole and not diagnostics.has_errors(found)
+        bundle, problems = source.load(path, _Recorder(disk.Disk(), files, patterns))
+        is_whole = is_whole and not diagnostics.has_errors(problems)
         if bundle is not None:
-            files.update(_handwritten(bundle.documents[bundle.entry].value, work.target.handlers, imported=imported))
-    return Inputs(frozenset(one for path in files for one in _real(path)), frozenset(patterns), is_whole)
+            files.update(
+                _find_handwritten(bundle.documents[bundle.entry].value, work.target.handlers, imported=imported)
+            )
+    return Inputs(
+        frozenset(real_path for path in files for real_path in _resolve_links(path)), frozenset(patterns), is_whole
+    )
 
 
 def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
     """A turn for each run that is due: one at the start, and one after each change of what is read.
 
     Args:
-        read: Says what is read as things are; None where that cannot be told.
+        read: Says what is read as things are; None if that is unknown.
     """
     import watchfiles
 
-    known = read() or Inputs(frozenset(), frozenset())
-    folders = known.folders()
+    current = read() or Inputs(frozenset(), frozenset())
+    folders = current.folders()
 
     def concerns(change: Change, changed: str) -> bool:
         path = Path(changed)
         if path in folders:  # a folder that came or went, perhaps with all that was watched in it
             return change is not watchfiles.Change.modified
-        return path in known.files or any(one.may_find(path) for one in known.patterns)
+        return path in current.files or any(pattern.may_find(path) for pattern in current.patterns)
 
     is_due = True
     while True:
-        folders, matches = known.folders(), known.matches()
-        there = _there(folders)
+        folders, matches = current.folders(), current.matches()
+        existing = _find_existing(folders)
         for changes in watchfiles.watch(
-            *there,
+            *existing,
             watch_filter=concerns,
             step=_PAUSE,
             rust_timeout=_WAKE,
@@ -135,21 +139,21 @@ def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
             ignore_permission_denied=True,
         ):
             changed = {Path(path) for _, path in changes}
-            is_due = is_due or bool(changed & (known.files | folders) or _there(folders - there))
-            is_due = is_due or (bool(changed) and (known.folders(), known.matches()) != (folders, matches))
+            is_due = is_due or bool(changed & (current.files | folders) or _find_existing(folders - existing))
+            is_due = is_due or (bool(changed) and (current.folders(), current.matches()) != (folders, matches))
             if not is_due:
                 continue
             # What is read is looked up, and the run made, while changes are seen already, so that none is missed.
-            known = (read() or known).after(known)
-            now = known.folders()
-            if changed & folders or now != folders or _there(now) != there:
+            current = (read() or current).after(current)
+            next_folders = current.folders()
+            if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
                 break
-            matches = known.matches()
+            matches = current.matches()
             yield
             is_due = False
 
 
-def _there(folders: frozenset[Path]) -> frozenset[Path]:
+def _find_existing(folders: frozenset[Path]) -> frozenset[Path]:
     return frozenset(folder for folder in folders if folder.is_dir())
 
 
@@ -166,32 +170,32 @@ class _Recorder:
         return self._disk.read(path)
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        found = self._disk.glob(folder, pattern)
+        paths = self._disk.glob(folder, pattern)
         self._patterns.append(Pattern.of(folder, pattern))
-        return found
+        return paths
 
     def within(self, path: str, folder: str) -> bool:
         self._files.add(path)  # a link that leads out of the folder is not read, but may be mended
         return self._disk.within(path, folder)
 
 
-def _project_files(work: Run) -> Iterator[Path]:
+def _find_project_files(work: Run) -> Iterator[Path]:
     """Where the project's own file is, and where a nearer one could come."""
     from toolwright.project import config
 
-    here = Path.cwd()
-    last = here if work.project is None else Path(os.path.normpath(here / work.project.folder))
-    for folder in (here, *here.parents):
+    working_folder = Path.cwd()
+    last = working_folder if work.project is None else Path(os.path.normpath(working_folder / work.project.folder))
+    for folder in (working_folder, *working_folder.parents):
         yield folder / config.FILE
         if folder == last:
             return
 
 
-def _handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
+def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
     """Where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
-    named = python.get("handlers") if isinstance(python, dict) else None
-    module = named.partition(":")[0] if isinstance(named, str) and "\0" not in named else ""
+    reference = python.get("handlers") if isinstance(python, dict) else None
+    module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
     if all(module.split(".")):
         from toolwright.project.handwritten import modules
 
@@ -200,7 +204,7 @@ def _handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> It
             yield from modules.reached(module, folders)
 
 
-def _real(path: str | Path) -> Iterator[Path]:
+def _resolve_links(path: str | Path) -> Iterator[Path]:
     """A file by its name in its folder, and, where that is a link, the file that it leads to."""
     folder, name = os.path.split(os.path.normpath(path))
     yield Path(os.path.realpath(folder), name)

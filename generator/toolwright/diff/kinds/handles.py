@@ -1,6 +1,6 @@
 """Changes of state handles: which kinds there are, how long they live, and where tools have their ids.
 
-Takes what two manifests say of them; gives changes. Ids that were given out are what a change may break.
+Takes what two manifests say of them; gives changes. What a change may break is the ids that callers have.
 """
 
 from __future__ import annotations
@@ -21,63 +21,69 @@ if TYPE_CHECKING:
 
 _CODE: Final = "TW524"
 _MOST: Final = 100
-_TIMES: Final[Mapping[str, str]] = {"ttl": "after it was made", "idle": "without use"}
+_TIMES: Final = ("ttl", "idle")
 _SIDES: Final[Mapping[str, str]] = {"input": "takes", "output": "gives"}
 
 
-def kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Changes of the kinds that a server keeps."""
-    before, after = ({each.name: each for each in manifest.handles} for manifest in (old, new))
-    said = [manifest.document.get("handles") or {} for manifest in (old, new)]
+def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
+    """Changes of the kinds of handles that a server keeps."""
+    before, after = ({handle.name: handle for handle in manifest.handles} for manifest in (old, new))
+    declared = [manifest.document.get("handles") or {} for manifest in (old, new)]
     for name, kind in before.items():
         if name not in after:
-            why = "ids that were given out are no longer known"
-            yield _change(name, "breaking", "the kind is gone", kind.place, None, why)
+            why = "ids that callers have are no longer known"
+            yield _make_change(name, "breaking", "the kind is gone", kind.place, None, why)
     for name, kind in after.items():
         if name not in before:
-            yield _change(name, "compatible", "a new kind", None, kind.place)
+            yield _make_change(name, "compatible", "a new kind", None, kind.place)
         else:
-            yield from _kept(name, said[0][name], said[1][name], (before[name].place, kind.place))
+            yield from _compare_kind(name, declared[0][name], declared[1][name], (before[name].place, kind.place))
 
 
-def _kept(name: str, was: Mapping[str, Any], now: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+def _compare_kind(
+    name: str, was: Mapping[str, Any], now: Mapping[str, Any], at: tuple[Place, Place]
+) -> Iterator[Change]:
     """Changes of a kind that both have."""
-    for key, since in _TIMES.items():
+    for key in _TIMES:
         old, new = was.get(key), now.get(key)
-        ends = [float("inf") if each is None else parse_duration(each) for each in (old, new)]
+        ends = [float("inf") if value is None else parse_duration(value) for value in (old, new)]
         if ends[0] != ends[1]:
-            shown = [f"`{duration(each)}` {since}" if each else "never" for each in (old, new)]
-            message = f"one ended {shown[0]}, and ends {shown[1]}"
+            shown = [f"`{duration(value)}`" if value else "absent" for value in (old, new)]
+            message = f"`{key}` was {shown[0]}, and is {shown[1]}"
             shorter = ends[1] < ends[0]
-            why = "whoever comes back later finds it gone" if shorter else None
-            yield _change(name, "breaking" if shorter else "compatible", message, at[0] / key, at[1] / key, why)
+            why = "callers that come back later find the handle gone" if shorter else None
+            yield _make_change(name, "breaking" if shorter else "compatible", message, at[0] / key, at[1] / key, why)
     old, new = was.get("most", _MOST), now.get("most", _MOST)
     if old != new:
-        message = f"one principal might have {old:,}, and may have {new:,}"
-        why = "what was made before is kept, and nothing new beside it" if new < old else None
-        yield _change(name, "may break" if new < old else "compatible", message, at[0] / "most", at[1] / "most", why)
+        message = f"the limit for each principal was {old:,}, and is {new:,}"
+        why = "existing handles are kept, but no new ones can be created" if new < old else None
+        yield _make_change(
+            name, "may break" if new < old else "compatible", message, at[0] / "most", at[1] / "most", why
+        )
     if not same(was["state"], now["state"]):
-        why = "a state that was kept and no longer fits counts as gone"
-        yield _change(name, "may break", "the schema of its states changed", at[0] / "state", at[1] / "state", why)
+        why = "a stored state that does not fit the new schema counts as gone"
+        yield _make_change(name, "may break", "the schema of its states changed", at[0] / "state", at[1] / "state", why)
 
 
-def marks(tool: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+def compare_ids(
+    tool: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
+) -> Iterator[Change]:
     """Changes of where a tool has ids; `before` and `after` are what its `manifest.json` says of that."""
     for side, verb in _SIDES.items():
-        was, now = (set((said.get(side) or {}).values()) for said in (before, after))
+        was, now = (set((declared.get(side) or {}).values()) for declared in (before, after))
         for kind in sorted(now - was):
             breaks = side == "input"
-            why = "a text that is none is refused" if breaks else None
+            why = "text that is not such an id is refused" if breaks else None
             message = f"it {verb} ids of `{kind}` now"
             yield Change(_CODE, "wire", "may break" if breaks else "compatible", tool, message, *at, why)
         for kind in sorted(was - now):
             breaks = side == "output"
-            why = "whoever got ids from it needs another tool" if breaks else None
+            why = "callers that got ids from it need another tool" if breaks else None
             message = f"it no longer {verb} ids of `{kind}`"
             yield Change(_CODE, "wire", "breaking" if breaks else "compatible", tool, message, *at, why)
 
 
-def _change(
+def _make_change(
     name: str, impact: Impact, message: str, old: Place | None, new: Place | None, why: str | None = None
 ) -> Change:
     return Change(_CODE, "wire", impact, f"handle `{name}`", message, old, new, why)

@@ -24,10 +24,10 @@ DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed",
 """What a key means where it is absent; a limit that is absent limits nothing but the size of arguments."""
 
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_REFUSED: Final = "calls that passed may be refused now"
+_REFUSED: Final = "calls that were allowed may be refused now"
 
 
-def _rate(written: str) -> tuple[int, int]:
+def _parse_rate(written: str) -> tuple[int, int]:
     amount, _, window = written.partition("/")
     return int(amount), _SECONDS[window]
 
@@ -45,13 +45,13 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
     "concurrency": (int, _is_as_large),
     "maxArgumentBytes": (units.parse_size, _is_as_large),
     "maxResultBytes": (units.parse_size, _is_as_large),
-    "rateLimit": (_rate, _is_rate_as_wide),
+    "rateLimit": (_parse_rate, _is_rate_as_wide),
     "timeout": (units.parse_duration, _is_as_large),
 }
 """Limits: how each is read, and whether one admits whatever another one does."""
 
 
-def policies(
+def compare_policies(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
     """Changes of a policy: of one tool, or the default of all."""
@@ -62,22 +62,22 @@ def policies(
         was, now = (DEFAULTS.get(key) if value is None else value for value in (was, now))
         places = at[0] / key, at[1] / key
         if key == "scopes":
-            yield from _scopes(about, was or (), now or (), places)
+            yield from _compare_scopes(about, was or (), now or (), places)
             continue
-        words = f"`{key}` was {_quoted(was)}, and is {_quoted(now)}"
+        words = f"`{key}` was {_quote(was)}, and is {_quote(now)}"
         if before.get(key) is not None and after.get(key) is None:
-            rest = f", and is {_quoted(now)} without it" if now is not None else ""
-            words = f"`{key}` is gone; it was {_quoted(was)}{rest}"
-        impact, why = _impact(key, was, now)
+            rest = f", and is {_quote(now)} without it" if now is not None else ""
+            words = f"`{key}` is gone; it was {_quote(was)}{rest}"
+        impact, why = _judge(key, was, now)
         yield Change("TW520", "wire", impact, about, words, *places, why)
 
 
-def _impact(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Whom another value of a key touches, and why."""
+def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
+    """Whom another value of a key affects, and why."""
     if same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
-        return _limited(key, was, now)
+        return _judge_limit(key, was, now)
     match key:
         case "onStateLoss":
             closes = now == "closed"
@@ -86,13 +86,13 @@ def _impact(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
         case "sanitize":
             return "may break", "texts in results may differ from what they were"
         case "confirm":
-            return _confirmed(was, now)
+            return _judge_confirmation(was, now)
     return "may break", _REFUSED
 
 
-def _limited(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
+def _judge_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     read, is_as_wide = _LIMITS[key]
-    if key == "maxArgumentBytes":  # absent, it is one limit for plain calls and a lower one for tasks
+    if key == "maxArgumentBytes":  # its default is lower for tasks than for plain calls
         was, now = was or ARGUMENTS, now or TASK_ARGUMENTS
     if now is None:
         return "compatible", None
@@ -104,35 +104,37 @@ def _limited(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     return ("compatible", None) if is_as_wide(new, old) else ("may break", _REFUSED)
 
 
-def _confirmed(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """A confirmation: whether one is asked for, and what happens where the client cannot ask."""
-    old, new = (_fallback(value) for value in (was, now))
+def _judge_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
+    """A confirmation: whether it is required, and what happens if the client cannot ask."""
+    old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
         return "cosmetic", "what the user is asked before a call changed"
     if new == "none" or (new == "allow" and old == "refuse"):
         return "compatible", None
     if new == "allow":
         return "may break", "the user is asked before a call now"
-    return "may break", "clients that cannot ask their user are refused"
+    return "may break", "clients that cannot ask their user are refused now"
 
 
-def _fallback(confirm: Any) -> str:
+def _get_fallback(confirm: Any) -> str:
     if not confirm:
         return "none"
     return str(confirm.get("fallback", "refuse")) if isinstance(confirm, dict) else "refuse"
 
 
-def _scopes(about: str, was: Any, now: Any, places: tuple[Place, Place]) -> Iterator[Change]:
-    more, less = ([scope for scope in one if scope not in other] for one, other in ((now, was), (was, now)))
+def _compare_scopes(about: str, was: Any, now: Any, places: tuple[Place, Place]) -> Iterator[Change]:
+    more, less = (
+        [scope for scope in scopes if scope not in other_scopes] for scopes, other_scopes in ((now, was), (was, now))
+    )
     if more:
-        yield Change("TW515", "wire", "breaking", about, f"it requires {_named(more)} now", *places)
+        yield Change("TW515", "wire", "breaking", about, f"it requires {_name_scopes(more)} now", *places)
     if less:
-        yield Change("TW515", "wire", "compatible", about, f"it no longer requires {_named(less)}", *places)
+        yield Change("TW515", "wire", "compatible", about, f"it no longer requires {_name_scopes(less)}", *places)
 
 
-def _named(names: list[str]) -> str:
+def _name_scopes(names: list[str]) -> str:
     return f"the scope{'s' if len(names) > 1 else ''} {', '.join(f'`{name}`' for name in names)}"
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return "absent" if value is None else f"`{value if isinstance(value, str) else json.dumps(value)}`"

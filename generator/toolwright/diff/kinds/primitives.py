@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diff.changes import Change
 from toolwright.diff.kinds import tools
-from toolwright.diff.kinds.policies import policies
+from toolwright.diff.kinds.policies import compare_policies
 from toolwright.diff.subsumption.congruence import same
 from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.diff.kinds.tools import Pair
+    from toolwright.diff.kinds.tools import ManifestPair
 
 _STATIC: Final = ("text", "messages")
 
 
-def changes(pair: Pair) -> Iterator[Change]:
-    """All changes of what a server lists beside tools."""
+def compare(pair: ManifestPair) -> Iterator[Change]:
+    """All changes of what a server lists besides tools."""
     for section in vocabulary.PRIMITIVES:
         old, new = (
             {primitive.key: primitive for primitive in manifest.primitives[section]}
@@ -31,14 +31,19 @@ def changes(pair: Pair) -> Iterator[Change]:
         for name, primitive in old.items():
             if name not in new:
                 yield Change(
-                    "TW550", "wire", "breaking", subject(primitive), f"the {primitive.kind} is gone", primitive.place
+                    "TW550",
+                    "wire",
+                    "breaking",
+                    name_subject(primitive),
+                    f"the {primitive.kind} is gone",
+                    primitive.place,
                 )
         for name, primitive in new.items():
             if name not in old:
                 message = f"a new {primitive.kind}"
-                yield Change("TW551", "wire", "compatible", subject(primitive), message, None, primitive.place)
-        kept = [name for name in old if name in new]
-        if kept != [name for name in new if name in old]:
+                yield Change("TW551", "wire", "compatible", name_subject(primitive), message, None, primitive.place)
+        common = [name for name in old if name in new]
+        if common != [name for name in new if name in old]:
             yield Change("TW503", "wire", "cosmetic", section.name, "they are listed in another order")
         extension = [
             {entry[section.key]: entry.get("toolwright") or {} for entry in manifest.document.get(section.name) or ()}
@@ -46,18 +51,20 @@ def changes(pair: Pair) -> Iterator[Change]:
         ]
         for name in new:
             if name in old:
-                yield from _of(old[name], new[name], extension[0].get(name, {}), extension[1].get(name, {}), pair)
+                yield from _compare_primitive(
+                    old[name], new[name], extension[0].get(name, {}), extension[1].get(name, {}), pair
+                )
 
 
-def subject(primitive: ir.Primitive) -> str:
+def name_subject(primitive: ir.Primitive) -> str:
     """What a primitive is called in messages."""
     return f"{primitive.kind} `{primitive.key}`"
 
 
-def _of(
-    old: ir.Primitive, new: ir.Primitive, before: Mapping[str, Any], after: Mapping[str, Any], pair: Pair
+def _compare_primitive(
+    old: ir.Primitive, new: ir.Primitive, before: Mapping[str, Any], after: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    about = subject(new)
+    about = name_subject(new)
     for key in dict.fromkeys((*new.definition, *old.definition)):
         if key == "arguments" or same(old.definition.get(key), new.definition.get(key)):
             continue
@@ -65,31 +72,35 @@ def _of(
         if key == "description":
             yield Change("TW501", "wire", "cosmetic", about, "the description changed", *places)
         elif key == "mimeType":
-            was, now = (str(one.definition.get(key, "absent")) for one in (old, new))
+            was, now = (str(primitive.definition.get(key, "absent")) for primitive in (old, new))
             message = f"the MIME type was {was}, and is {now}"
             yield Change("TW555", "wire", "breaking", about, message, *places)
         else:
             yield Change("TW502", "wire", "cosmetic", about, f"`{key}` changed", *places)
     if new.section == vocabulary.PROMPTS:
-        yield from _arguments(old, new)
+        yield from _compare_arguments(old, new)
     at = old.place / "toolwright", new.place / "toolwright"
     both = before.get("policy") or {}, after.get("policy") or {}
-    yield from policies(about, *both, (at[0] / "policy", at[1] / "policy"))
-    yield from tools.marked(about, before, after, at)
+    yield from compare_policies(about, *both, (at[0] / "policy", at[1] / "policy"))
+    yield from tools.compare_extension(about, before, after, at)
     if not same(before.get("complete"), after.get("complete")):
         places = at[0] / "complete", at[1] / "complete"
         yield Change("TW556", "wire", "compatible", about, "what is completed changed", *places)
-    static = [{key: one.get(key) for key in _STATIC} for one in (before, after)]
+    static = [{key: extension.get(key) for key in _STATIC} for extension in (before, after)]
     files = [
-        [manifest.files.get(one["file"]) for manifest, one in ((pair.old, before), (pair.new, after)) if "file" in one]
+        [
+            manifest.files.get(extension["file"])
+            for manifest, extension in ((pair.old, before), (pair.new, after))
+            if "file" in extension
+        ]
     ]
     if not same(*static) or (len(files[0]) == 2 and files[0][0] != files[0][1]):
         yield Change("TW557", "wire", "compatible", about, "the content changed", *at)
 
 
-def _arguments(old: ir.Primitive, new: ir.Primitive) -> Iterator[Change]:
-    about = subject(new)
-    before, after = ({one.name: one for one in primitive.arguments or ()} for primitive in (old, new))
+def _compare_arguments(old: ir.Primitive, new: ir.Primitive) -> Iterator[Change]:
+    about = name_subject(new)
+    before, after = ({argument.name: argument for argument in primitive.arguments or ()} for primitive in (old, new))
     places = old.place / "arguments", new.place / "arguments"
     for name, argument in after.items():
         was = before.get(name)

@@ -1,7 +1,7 @@
 """Changes of the Python side: what handlers must have, and what typed callers and readers of models see.
 
 Takes two lowered manifests and compares the surfaces of their packages, so that names, types, defaults and roles are
-those that users meet. Only what the two differ in is looked at.
+those that users see. Only the differences are examined.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.diff.kinds.tools import Pair
+    from toolwright.diff.kinds.tools import ManifestPair
     from toolwright.pycode import Code
 
 Use: TypeAlias = Literal["input", "output", "both"]
 """Whether handlers read instances of a class, make them, or both may be."""
 
 
-def changes(pair: Pair) -> Iterator[Change]:
+def compare(pair: ManifestPair) -> Iterator[Change]:
     """All changes of the Python side."""
-    yield from _package(pair.old, pair.new)
+    yield from _compare_packages(pair.old, pair.new)
     if not pair.old.emit & pair.new.emit:
         return
     from toolwright.codegen.models import datamodel
 
-    before, after = (datamodel.surface_of(manifest) for manifest in _narrowed(pair))
-    olds, news = (dict(_places(manifest)) for manifest in (pair.old, pair.new))
-    sides = _Sides(before, after, _led(olds, news), _led(news, olds))
-    yield from _handlers(sides)
-    yield from _client(sides)
-    yield from _classes(sides)
-    yield from _enumerations(sides)
+    before, after = (datamodel.surface_of(manifest) for manifest in _drop_unchanged_tools(pair))
+    old_places, new_places = (dict(_find_places(manifest)) for manifest in (pair.old, pair.new))
+    surfaces = _SurfacePair(before, after, _map_places(old_places, new_places), _map_places(new_places, old_places))
+    yield from _compare_handlers(surfaces)
+    yield from _compare_clients(surfaces)
+    yield from _compare_classes(surfaces)
+    yield from _compare_enumerations(surfaces)
 
 
-def _package(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
+def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
     def at(manifest: ir.Manifest, *steps: str) -> Place:
         return Place(manifest.source, steps)
 
@@ -59,145 +59,147 @@ def _package(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
         yield Change("TW580", "python", "compatible", "package", message, at(old, "emit"), at(new, "emit"))
 
 
-def _handlers(sides: _Sides) -> Iterator[Change]:
-    old, new = _by_name(sides.old.handlers), _by_name(sides.new.handlers)
+def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
+    old, new = _by_name(surfaces.old.handlers), _by_name(surfaces.new.handlers)
     for name, method in new.items():
         was = old.get(name)
-        about = sides.about(f"handler `{name}`", was, method)
+        subject = surfaces.get_subject(f"handler `{name}`", was, method)
         if was is None:
-            why = "without it the server does not start; `toolwright generate` shows the stub"
-            yield about.change("TW581", "breaking", "handlers must have this method", why)
+            why = "the server does not start without it; `toolwright generate` shows the stub"
+            yield subject.change("TW581", "breaking", "handlers must have this method", why)
         elif not _is_same_signature(was, method):
-            message = f"its signature was `{_signature(was)}`, and is `{_signature(method)}`"
-            yield about.change("TW583", "may break" if _is_same(was.returns, method.returns) else "breaking", message)
-    for name, gone in old.items():
+            message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"
+            yield subject.change("TW583", "may break" if _is_same(was.returns, method.returns) else "breaking", message)
+    for name, removed in old.items():
         if name not in new:
-            why = "nothing calls it any more; its annotations may name classes that are gone"
-            yield sides.about(f"handler `{name}`", gone, None).change(
+            why = "nothing calls it any more, and its annotations may name classes that no longer exist"
+            yield surfaces.get_subject(f"handler `{name}`", removed, None).change(
                 "TW582", "may break", "the method is no longer called", why
             )
 
 
-def _client(sides: _Sides) -> Iterator[Change]:
-    old, new = _by_name(sides.old.client), _by_name(sides.new.client)
-    for name, gone in old.items():
+def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
+    old, new = _by_name(surfaces.old.client), _by_name(surfaces.new.client)
+    for name, removed in old.items():
         if name not in new:
-            yield sides.about(f"client `{name}`", gone, None).change("TW582", "breaking", "the method is gone")
+            yield surfaces.get_subject(f"client `{name}`", removed, None).change(
+                "TW582", "breaking", "the method is gone"
+            )
     for name, method in new.items():
         was = old.get(name)
-        about = sides.about(f"client `{name}`", was, method)
+        subject = surfaces.get_subject(f"client `{name}`", was, method)
         if was is None:
-            yield about.change("TW590", "compatible", "a new method")
+            yield subject.change("TW590", "compatible", "a new method")
         else:
-            yield from _call(was, method, about)
+            yield from _compare_method(was, method, subject)
 
 
-def _call(was: ClientMethod, method: ClientMethod, about: _About) -> Iterator[Change]:
+def _compare_method(was: ClientMethod, method: ClientMethod, subject: _Subject) -> Iterator[Change]:
     """Changes of a method of the client."""
     old, new = _by_name(was.parameters), _by_name(method.parameters)
     for name, now in new.items():
-        then = old.get(name)
-        if then is None:
+        before = old.get(name)
+        if before is None:
             needed = now.default is None
             message = f"the {'required' if needed else 'optional'} parameter `{name}` is new"
-            yield about.change("TW584", "breaking" if needed else "compatible", message)
+            yield subject.change("TW584", "breaking" if needed else "compatible", message)
             continue
-        if then.default is not None and now.default is None:
-            yield about.change("TW584", "breaking", f"the parameter `{name}` is required now")
-        elif then.default is None and now.default is not None:
-            yield about.change("TW584", "compatible", f"the parameter `{name}` is no longer required")
-        less, more = _without(then.given, now.given), _without(now.given, then.given)
-        if (less or more) and not _is_same(then.given.text, now.given.text):
-            message = f"`{name}` was `{then.given.text}`, and is `{now.given.text}`"
-            yield about.change("TW585", "may break" if less else "compatible", message)
+        if before.default is not None and now.default is None:
+            yield subject.change("TW584", "breaking", f"the parameter `{name}` is required now")
+        elif before.default is None and now.default is not None:
+            yield subject.change("TW584", "compatible", f"the parameter `{name}` is no longer required")
+        less, more = _subtract(before.given, now.given), _subtract(now.given, before.given)
+        if (less or more) and not _is_same(before.given.text, now.given.text):
+            message = f"`{name}` was `{before.given.text}`, and is `{now.given.text}`"
+            yield subject.change("TW585", "may break" if less else "compatible", message)
     for name in old:
         if name not in new:
-            yield about.change("TW584", "breaking", f"the parameter `{name}` is gone")
+            yield subject.change("TW584", "breaking", f"the parameter `{name}` is gone")
     if not _is_same(was.returns.text, method.returns.text):
         message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
-        yield about.change("TW585", "breaking", message)
+        yield subject.change("TW585", "breaking", message)
 
 
-def _classes(sides: _Sides) -> Iterator[Change]:
-    old, new = _by_name(sides.old.classes), _by_name(sides.new.classes)
+def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
+    old, new = _by_name(surfaces.old.classes), _by_name(surfaces.new.classes)
     for name, was in old.items():
-        about = sides.about(f"class `{name}`", was, new.get(name))
+        subject = surfaces.get_subject(f"class `{name}`", was, new.get(name))
         if name in new:
-            yield from _fields(was, new[name], about)
-            yield from _values(was, new[name], about)
+            yield from _compare_fields(was, new[name], subject)
+            yield from _compare_values(was, new[name], subject)
         else:
-            yield about.change("TW586", "breaking", "the class is gone")
+            yield subject.change("TW586", "breaking", "the class is gone")
 
 
-def _enumerations(sides: _Sides) -> Iterator[Change]:
+def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
     """Changes of the types of shared enumerations."""
-    old, new = _by_name(sides.old.enumerations), _by_name(sides.new.enumerations)
+    old, new = _by_name(surfaces.old.enumerations), _by_name(surfaces.new.enumerations)
     for name, was in old.items():
         now = new.get(name)
-        about = sides.about(f"type `{name}`", was, now)
+        subject = surfaces.get_subject(f"type `{name}`", was, now)
         if now is None:
-            yield about.change("TW586", "breaking", "the type is gone")
+            yield subject.change("TW586", "breaking", "the type is gone")
         elif not _is_same(was.type.text, now.type.text):
-            less, more = _without(was.type, now.type), _without(now.type, was.type)
+            less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
             message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
-            yield about.change("TW588", "may break", message, _why_retyped("both", more, less))
+            yield subject.change("TW588", "may break", message, _explain_new_type("both", more, less))
 
 
-def _fields(was: Class, now: Class, about: _About) -> Iterator[Change]:
-    """Changes of the attributes of a class; those that it inherits from the same one as before are that one's."""
-    use = _use(now)
-    is_read = use == "input" and now.is_root  # callers give its attributes as keywords
+def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
+    """Changes of the attributes of a class, without those that it inherits from the same base as before."""
+    use = _get_use(now)
+    is_keyword = use == "input" and now.is_root  # callers give its attributes as keywords
     makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
-    is_heir = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
-    old, new = (_by_name(each.fields if is_heir else each.all_fields) for each in (was, now))
+    has_same_base = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
+    old, new = (_by_name(class_.fields if has_same_base else class_.all_fields) for class_ in (was, now))
     for name, field in new.items():
         if name in old:
-            yield from _field(old[name], field, about, use, None if is_read else makers)
+            yield from _compare_field(old[name], field, subject, use, None if is_keyword else makers)
             continue
-        impact: Impact = "compatible" if is_read or field.default is not None else "breaking"
+        impact: Impact = "compatible" if is_keyword or field.default is not None else "breaking"
         message = f"the attribute `{name}` is new"
-        yield about.change("TW587", impact, message, makers if impact == "breaking" else None)
+        yield subject.change("TW587", impact, message, makers if impact == "breaking" else None)
     for name in old:
         if name not in new:
-            yield about.change("TW587", "breaking", f"the attribute `{name}` is gone")
+            yield subject.change("TW587", "breaking", f"the attribute `{name}` is gone")
 
 
-def _values(was: Class, now: Class, about: _About) -> Iterator[Change]:
-    """A change of what a class holds as a mapping."""
-    before, after = (each.values.text if each.values is not None else None for each in (was, now))
+def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
+    """A change of the values that a class holds as a mapping."""
+    before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
     if before is None or after is None:
         gone = "no longer" if after is None else "now"
-        yield about.change("TW588", "may break", f"it is {gone} a mapping of keys to `{before or after}`")
+        yield subject.change("TW588", "may break", f"it is {gone} a mapping of keys to `{before or after}`")
     else:
-        yield about.change("TW588", "may break", f"its values were `{before}`, and are `{after}`")
+        yield subject.change("TW588", "may break", f"its values were `{before}`, and are `{after}`")
 
 
-def _field(was: Field, now: Field, about: _About, use: Use, makers: str | None) -> Iterator[Change]:
-    """Changes of one attribute; `makers` is what to tell those who make the class, where somebody does."""
-    less, more = _without(was.type, now.type), _without(now.type, was.type)
+def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: str | None) -> Iterator[Change]:
+    """Changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
+    less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
     needed = was.default is not None and now.default is None
     if not _is_same(was.type.text, now.type.text) and not (needed and less == {"None"} and not more):
         message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
         impact: Impact = "compatible" if less and not more and makers is None else "may break"
-        why = _why_retyped(use, more, less) if impact == "may break" else None
-        yield about.change("TW588", impact, message, why)
+        why = _explain_new_type(use, more, less) if impact == "may break" else None
+        yield subject.change("TW588", impact, message, why)
     if was.default == now.default:
         return
     if needed:
         message = f"`{now.name}` had the default `{was.default}`, and has none"
-        yield about.change("TW589", "compatible" if makers is None else "breaking", message, makers)
+        yield subject.change("TW589", "compatible" if makers is None else "breaking", message, makers)
     elif was.default is None:
         message = f"`{now.name}` had no default, and has `{now.default}`"
-        yield about.change("TW589", "compatible", message)
+        yield subject.change("TW589", "compatible", message)
     else:
         message = f"the default of `{now.name}` was `{was.default}`, and is `{now.default}`"
-        yield about.change("TW589", "may break", message)
+        yield subject.change("TW589", "may break", message)
 
 
-def _why_retyped(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-    """Whom another type of an attribute may break: it has `more` alternatives, and no longer `less`."""
+def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
+    """Whom the new type of an attribute may break; it has `more` alternatives, and no longer has `less`."""
     if not more and not less:
         return None
     if more:
@@ -207,15 +209,15 @@ def _why_retyped(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str 
     return f"{makers[use]} it {quoted(sorted(less))} must change"
 
 
-def _use(made: Class) -> Use:
-    """Who reads a class, and who makes it."""
-    if made.roles == {"output"}:
+def _get_use(class_: Class) -> Use:
+    """Who reads instances of a class, and who makes them."""
+    if class_.roles == {"output"}:
         return "output"
-    return "input" if made.roles <= {"input", "arguments", "variables"} else "both"
+    return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
 
 
-def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
-    """The manifests without the tools in which both are alike."""
+def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]:
+    """The manifests without the tools that are the same in both."""
     alike = {
         tool.name
         for old, tool in pair.both()
@@ -232,42 +234,42 @@ def _narrowed(pair: Pair) -> tuple[ir.Manifest, ir.Manifest]:
 _Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter)
 
 
-def _by_name(those: Iterable[_Named]) -> Mapping[str, _Named]:
-    return {each.name: each for each in those}
+def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
+    return {item.name: item for item in items}
 
 
-def _is_same_signature(one: HandlerMethod, other: HandlerMethod) -> bool:
-    """Whether two methods take and give the same, in whatever order a type names its alternatives."""
-    if len(one.parameters) != len(other.parameters) or not _is_same(one.returns, other.returns):
+def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
+    """Whether two methods take and return the same types, in any order of their alternatives."""
+    if len(old.parameters) != len(new.parameters) or not _is_same(old.returns, new.returns):
         return False
     return all(
         (was.name, was.default, was.can_be_omitted) == (now.name, now.default, now.can_be_omitted)
         and _is_same(was.given.text, now.given.text)
-        for was, now in zip(one.parameters, other.parameters, strict=True)
+        for was, now in zip(old.parameters, new.parameters, strict=True)
     )
 
 
-def _is_same(one: Code, other: Code) -> bool:
-    """Whether two types are the same to a type checker: the order of a union and of a `Literal` says nothing."""
-    return one == other or _ordered(one) == _ordered(other)
+def _is_same(old: Code, new: Code) -> bool:
+    """Whether two types are the same to a type checker: the order of a union and of a `Literal` does not matter."""
+    return old == new or _sort_alternatives(old) == _sort_alternatives(new)
 
 
-def _without(given: Type, other: Type) -> frozenset[Code]:
-    """The alternatives of a type that another has not, in whatever order they name their own."""
-    known = frozenset(map(_ordered, other.choices))
-    return frozenset(choice for choice in given.choices if _ordered(choice) not in known)
+def _subtract(type_: Type, other: Type) -> frozenset[Code]:
+    """The alternatives of a type that another one does not have; the order of their parts does not matter."""
+    other_choices = frozenset(map(_sort_alternatives, other.choices))
+    return frozenset(choice for choice in type_.choices if _sort_alternatives(choice) not in other_choices)
 
 
 @lru_cache(maxsize=4096)
-def _ordered(source: Code) -> str:
+def _sort_alternatives(source: Code) -> str:
     """The source of a type with its unions and literals sorted."""
-    return ast.unparse(_Sorted().visit(ast.parse(source.strip(), mode="eval")))
+    return ast.unparse(_AlternativeSorter().visit(ast.parse(source.strip(), mode="eval")))
 
 
-class _Sorted(ast.NodeTransformer):
+class _AlternativeSorter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """A union, sorted by the source of its alternatives."""
-        alternatives = sorted(map(self._source, _alternatives(node)))
+        alternatives = sorted(map(self._source, _list_alternatives(node)))
         return ast.parse(" | ".join(alternatives), mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -282,16 +284,16 @@ class _Sorted(ast.NodeTransformer):
         return ast.unparse(self.visit(node))
 
 
-def _alternatives(node: ast.expr) -> Iterator[ast.expr]:
+def _list_alternatives(node: ast.expr) -> Iterator[ast.expr]:
     """The alternatives of a union, which may nest to the left."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        yield from _alternatives(node.left)
-        yield from _alternatives(node.right)
+        yield from _list_alternatives(node.left)
+        yield from _list_alternatives(node.right)
     else:
         yield node
 
 
-def _signature(method: HandlerMethod) -> str:
+def _show_signature(method: HandlerMethod) -> str:
     return f"({', '.join(parameter.source for parameter in method.parameters)}) -> {method.returns}"
 
 
@@ -300,39 +302,39 @@ _Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
-    """What is compared: how it is called, and where it comes from on both sides."""
+class _Subject:
+    """What is compared: its name, and its place on both sides."""
 
-    what: str
+    name: str
     old: Place | None
     new: Place | None
 
     def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
         """A change of it."""
-        return Change(code, "python", impact, self.what, message, self.old, self.new, why)
+        return Change(code, "python", impact, self.name, message, self.old, self.new, why)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
-    """Both surfaces, and where the places of primitives that both sides have lead to on the other one."""
+class _SurfacePair:
+    """Both surfaces, and for each primitive that both have, its place on the other side."""
 
     old: Surface
     new: Surface
     forward: Mapping[Place, Place]
     back: Mapping[Place, Place]
 
-    def about(self, what: str, old: _Compared | None, new: _Compared | None) -> _About:
-        """What is there on one side at least."""
+    def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> _Subject:
+        """A subject that is on at least one side."""
         before = old.place if old is not None else None
         after = new.place if new is not None else None
-        return _About(
-            what,
+        return _Subject(
+            name,
             self.back.get(after) if before is None and after is not None else before,
             self.forward.get(before) if after is None and before is not None else after,
         )
 
 
-def _places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
+def _find_places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
     """Where each primitive and shared schema stands, by its section and its name or URI."""
     for tool in manifest.tools:
         yield (vocabulary.TOOLS.name, tool.name), tool.place
@@ -342,5 +344,5 @@ def _places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
         yield ("schemas", shared.name), shared.schema.place
 
 
-def _led(here: Mapping[_Key, Place], there: Mapping[_Key, Place]) -> Mapping[Place, Place]:
+def _map_places(here: Mapping[_Key, Place], there: Mapping[_Key, Place]) -> Mapping[Place, Place]:
     return {place: there[key] for key, place in here.items() if key in there}

@@ -1,6 +1,6 @@
 """Changes between two schemas of one tool, question or state, with the impact of each.
 
-Takes the two schemas and which way round they bind; gives changes. An input schema must go on accepting what it
+Takes the two schemas and the direction in which they apply; gives changes. An input schema must go on accepting what it
 accepted; an output schema must go on promising what it promised, so it may only accept less. A change is `compatible`
 where that is proved, for the whole or for the one edit; `breaking` where an instance shows it; `may break` otherwise.
 """
@@ -16,8 +16,8 @@ from toolwright.diff.changes import Change, Impact
 from toolwright.diff.kinds import edits
 from toolwright.diff.subsumption import witness
 from toolwright.diff.subsumption.congruence import same
-from toolwright.diff.subsumption.orders import aligned
-from toolwright.diff.subsumption.proof import Judge, covers, rejected
+from toolwright.diff.subsumption.orders import align
+from toolwright.diff.subsumption.proof import Judge, covers, find_rejected
 
 if TYPE_CHECKING:
     from toolwright import ir
@@ -27,8 +27,8 @@ Direction: TypeAlias = Literal["input", "output"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Two schemas of one thing; `noun` is what a part of an instance is called: an argument, a result."""
+class SchemaComparison:
+    """The old and the new schema of one input or output."""
 
     subject: str
     direction: Direction
@@ -38,21 +38,21 @@ class Compared:
     new_formats: ir.Formats
     shared: Mapping[str, tuple[Place | None, Place | None]]
 
-    def changes(self) -> list[Change]:
+    def compare(self) -> list[Change]:
         """All changes, in the order of the schema."""
-        return self._whole_formats() if same(self.old.wire, self.new.wire) else list(self._judged())
+        return self._compare_formats() if same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
-    def _whole_formats(self) -> list[Change]:
-        """Nothing is edited, but what `format` means may be another."""
+    def _compare_formats(self) -> list[Change]:
+        """Compare equal schemas, in which `format` may mean something else now."""
         if self.old_formats == self.new_formats:
             return []
         old, new = Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
         if self._fits(old, new):
             return []
-        example = self._example(old, [new], [self.old.wire])
+        example = self._find_example(old, [new], [self.old.wire])
         return [self._change("TW508", "", "what `format` means changed", (), (), self._impact(example), example)]
 
-    def _judged(self) -> Iterator[Change]:
+    def _compare_edits(self) -> Iterator[Change]:
         old, new = Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
         dialect = new.dialect
         base = self.old.wire
@@ -60,57 +60,57 @@ class Compared:
         harmful = False
         if old.dialect is not dialect:
             base = {"$schema": dialect.uri, **{key: value for key, value in base.items() if key != "$schema"}}
-            change = self._redialected(old, Judge(base, self.old_formats), new, fits=fits)
+            change = self._compare_dialects(old, Judge(base, self.old_formats), new, fits=fits)
             harmful = change.impact in ("breaking", "may break")
             yield change
-        moved = aligned(base, self.new.wire, dialect)
+        moved = align(base, self.new.wire, dialect)
         if same(base, moved):
             yield self._change("TW503", "", "it is written in another order", (), (), "cosmetic")
             return
         for edit in edits.edits(base, moved, dialect):
-            change = self._of(edit, old, Judge(base, self.old_formats), new, fits=fits)
+            change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, fits=fits)
             harmful |= change.impact in ("breaking", "may break")
             yield change
         if not fits and not harmful:
-            example = self._example(old, [new], [*self._hints(old, new), self.old.wire, self.new.wire])
-            message = "the edits are harmless one by one, but it is not proved that all of them are together"
+            example = self._find_example(old, [new], [*self._find_hints(old, new), self.old.wire, self.new.wire])
+            message = "each edit is harmless alone, but it is not proved that all of them are harmless together"
             if example is not None:
-                message = "the edits are harmless one by one, but not all of them together"
+                message = "each edit is harmless alone, but not all of them together"
             yield self._change("TW545", "", message, (), (), self._impact(example), example)
 
-    def _of(self, edit: Edit, original: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
-        if edit.made is None:
+    def _judge_edit(self, edit: Edit, original: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
+        if edit.edited is None:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "cosmetic")
-        made = Judge(edit.made, self.new_formats)
-        if fits or self._fits(base, made):
+        edited = Judge(edit.edited, self.new_formats)
+        if fits or self._fits(base, edited):
             impact: Impact = "compatible"
             help_ = None
             if edit.code in ("TW532", "TW533") and self.direction == "input":
                 impact, help_ = "may break", "old calls stay valid, but nothing reads the property any more"
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, why=help_)
-        hints = [*self._hints(base, made), *self._hints(original, new), edit.made, base.schema]
-        example = self._example(original, [made, new], hints)
+        hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
+        example = self._find_example(original, [edited, new], hints)
         if edit.opens and self.direction == "input":
-            why = "the old schema left the key open, so that old calls may hold anything there"
+            why = "the old schema left this key open, so old calls may hold any value there"
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "may break", example, why)
         return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, self._impact(example), example)
 
-    def _redialected(self, old: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
+    def _compare_dialects(self, old: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
         names = f"it was in {old.dialect.name}, and is in {base.dialect.name}"
         if fits or self._fits(old, base):
             return self._change("TW544", "", names, ("$schema",), ("$schema",), "compatible")
-        example = self._example(old, [base, new], [self.old.wire])
+        example = self._find_example(old, [base, new], [self.old.wire])
         return self._change("TW544", "", names, ("$schema",), ("$schema",), self._impact(example), example)
 
     def _fits(self, old: Judge, new: Judge) -> bool:
         """Whether the new schema is proved to keep what the old one promised."""
         return covers(new, old) if self.direction == "input" else covers(old, new)
 
-    def _hints(self, old: Judge, new: Judge) -> Sequence[Any]:
-        hint = rejected(new, old) if self.direction == "input" else rejected(old, new)
+    def _find_hints(self, old: Judge, new: Judge) -> Sequence[Any]:
+        hint = find_rejected(new, old) if self.direction == "input" else find_rejected(old, new)
         return [] if hint is None else [hint]
 
-    def _example(self, old: Judge, others: Sequence[Judge], hints: Sequence[Any]) -> tuple[ir.Json] | None:
+    def _find_example(self, old: Judge, others: Sequence[Judge], hints: Sequence[Any]) -> tuple[ir.Json] | None:
         """An instance that shows the break: one that the old schema accepts and the others do not, or for outputs one
         that the others accept and the old schema does not.
         """
@@ -132,13 +132,15 @@ class Compared:
         example: tuple[ir.Json] | None = None,
         why: str | None = None,
     ) -> Change:
-        shown = None
+        evidence = None
         if example is not None:
-            told = "was accepted and is refused" if self.direction == "input" else "was ruled out and may come now"
-            shown = f"for example {witness.shown(example[0])} {told}"
+            effect = (
+                "was accepted and is refused" if self.direction == "input" else "was impossible and is possible now"
+            )
+            evidence = f"for example {witness.show(example[0])} {effect}"
         elif impact == "may break" and why is None:
-            shown = "it is not proved that " + (
-                "everything that was accepted still is" if self.direction == "input" else "nothing new may come"
+            evidence = "it is not proved that " + (
+                "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
             )
         noun = "argument" if self.direction == "input" else "result"
         part = f", {noun} `{where}`" if where else f", {noun}s" if self.direction == "input" else f", {noun}"
@@ -148,13 +150,13 @@ class Compared:
             impact,
             self.subject + part,
             message,
-            self._place(self.old, old, 0),
-            self._place(self.new, new, 1),
-            "; ".join(text for text in (why, shown) if text) or None,
+            self._locate(self.old, old, 0),
+            self._locate(self.new, new, 1),
+            "; ".join(text for text in (why, evidence) if text) or None,
         )
 
-    def _place(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
-        """Where something of a schema stands; what was bundled stands among the shared schemas."""
+    def _locate(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
+        """Where something of a schema stands; a bundled schema stands among the shared schemas."""
         if len(pointer) > 1 and pointer[0] in ("$defs", "definitions"):
             name = schema.shared.get(f"#/{pointer[0]}/{pointer[1]}")
             place = self.shared.get(name, (None, None))[side] if name is not None else None

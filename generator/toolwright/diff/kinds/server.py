@@ -1,6 +1,6 @@
-"""Changes of the server as a whole on the wire: what it says of itself, what it can, and whom it lets in.
+"""Changes of the server as a whole on the wire: its description, its capabilities and its authorization.
 
-Takes two lowered manifests, and the entry files' own values for what lowering does not keep; gives changes.
+Takes two lowered manifests, and the entry files' own values for what lowering drops; gives changes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change
 from toolwright.diff.kinds import handles, tools
-from toolwright.diff.kinds.policies import policies
+from toolwright.diff.kinds.policies import compare_policies
 from toolwright.diff.subsumption.congruence import same
 from toolwright_runtime.mcp import vocabulary
 from toolwright_runtime.state.budget import ALL, EACH
@@ -19,14 +19,16 @@ from toolwright_runtime.values.units import parse_size
 
 if TYPE_CHECKING:
     from toolwright import ir
-    from toolwright.diff.kinds.tools import Pair
+    from toolwright.diff.kinds.tools import ManifestPair
 
 _LISTING: Final = ("cache", "pageSize")
 _STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
 _ABOUT: Final = "server"
 
 
-def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]) -> Iterator[Change]:
+def compare(
+    pair: ManifestPair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]
+) -> Iterator[Change]:
     """All changes of the server as a whole.
 
     Args:
@@ -45,25 +47,25 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
             continue
         code = "TW504" if key in ("name", "version", "instructions") else "TW502"
         yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
-    was, now = _capabilities(pair.old), _capabilities(pair.new)
+    was, now = _list_capabilities(pair.old), _list_capabilities(pair.new)
     for name in sorted(was - now):
         yield Change("TW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))
     for name in sorted(now - was):
         yield Change("TW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
-    yield from _authorization(old.get("auth"), new.get("auth"), at("auth"))
-    yield from policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+    yield from _compare_authorization(old.get("auth"), new.get("auth"), at("auth"))
+    yield from compare_policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
     for key in _LISTING:
         if not same(old.get(key), new.get(key)):
             yield Change("TW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
-    yield from _storage(old.get("storage") or {}, new.get("storage") or {}, at("storage"))
+    yield from _compare_storage(old.get("storage") or {}, new.get("storage") or {}, at("storage"))
     places = [
         {name: at("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
     ]
     apis = [manifest.document.get("apis") or {} for manifest in (pair.old, pair.new)]
-    yield from tools.apis(apis[0], apis[1], (places[0], places[1]))
-    yield from handles.kinds(pair.old, pair.new)
+    yield from tools.compare_apis(apis[0], apis[1], (places[0], places[1]))
+    yield from handles.compare_kinds(pair.old, pair.new)
     if not same(old.get("protocol"), new.get("protocol")):
-        message = "the oldest revision meant changed"
+        message = "the oldest supported revision changed"
         yield Change("TW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
     shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
     if shown[0] != shown[1]:
@@ -71,7 +73,7 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
         yield Change("TW509", "wire", "cosmetic", _ABOUT, message, *at("audit"))
     hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
     if hints[0] != hints[1]:
-        message = f"clients find the hints of tools {hints[1]} now"
+        message = f"clients treat the hints of tools as {hints[1]} now"
         yield Change("TW520", "wire", "cosmetic", "all tools", message, *at("client"))
     if pair.old.refs != pair.new.refs:
         how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
@@ -80,11 +82,11 @@ def changes(pair: Pair, old: Mapping[str, Any], new: Mapping[str, Any], files: t
     if pair.old.formats != pair.new.formats:
         stricter = pair.new.formats == "assert"
         message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"
-        why = "what breaks is told with the schemas" if stricter else None
+        why = "breaking changes are listed with the schemas" if stricter else None
         yield Change("TW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), why)
 
 
-def _storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+def _compare_storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
     for key, default in _STORAGE.items():
         was, now = before.get(key, default), after.get(key, default)
         if parse_size(was) == parse_size(now):
@@ -98,34 +100,34 @@ def _storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Plac
             f"`storage.{key}` was `{was}`, and is `{now}`",
             at[0] / key,
             at[1] / key,
-            "what callers may store now may be refused" if is_less else None,
+            "values that callers could store may be refused now" if is_less else None,
         )
 
 
-def _authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
+def _compare_authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
     if same(was, now):
         return
     if not was:
         yield Change("TW506", "wire", "breaking", _ABOUT, "callers must be authorized now", *at)
     elif not now:
-        yield Change("TW506", "wire", "compatible", _ABOUT, "callers need no authorization any more", *at)
+        yield Change("TW506", "wire", "compatible", _ABOUT, "callers no longer need authorization", *at)
     else:
         for key in dict.fromkeys((*now, *was)):
             if same(was.get(key), now.get(key)):
                 continue
             places = at[0] / key, at[1] / key
             if key == "requiredScopes":
-                yield from policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
+                yield from compare_policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
             else:
-                why = "tokens that were good may be refused now"
+                why = "tokens that were accepted may be refused now"
                 yield Change("TW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
 
 
-def _capabilities(manifest: ir.Manifest) -> frozenset[str]:
+def _list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
     listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
     announced: set[str] = {section.capability for section, entries in listed.items() if entries}
     if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):
         announced.add("completions")
     declared = manifest.server.get("capabilities")
-    meant = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()
-    return frozenset(announced | meant)
+    enabled = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()
+    return frozenset(announced | enabled)

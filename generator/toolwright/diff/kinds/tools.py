@@ -1,4 +1,4 @@
-"""Changes of tools on the wire: which there are, what they say of themselves, and their schemas.
+"""Changes of tools on the wire: their list, their descriptions and their schemas.
 
 Takes two lowered manifests; gives changes in the order of the new one.
 """
@@ -13,8 +13,8 @@ from toolwright.codegen.pages.renames import renamed
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.kinds import handles
-from toolwright.diff.kinds.policies import policies
-from toolwright.diff.kinds.schemas import Compared
+from toolwright.diff.kinds.policies import compare_policies
+from toolwright.diff.kinds.schemas import SchemaComparison
 from toolwright.diff.subsumption.congruence import same
 from toolwright_runtime.mcp import vocabulary
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 _CAUTIOUS: Final[Mapping[str, bool]] = {hint.name: hint.default for hint in vocabulary.HINTS}
 _TASKS: Final[Mapping[str, Any]] = {"ttl": "1h", "pollInterval": "1s", "most": 100}
-"""What the manifest's `task` says where it says nothing."""
+"""The defaults of the manifest's `task`."""
 
 _SUPPORT: Final[Mapping[tuple[str, str], tuple[Impact, str | None]]] = {
     ("forbidden", "optional"): ("compatible", None),
     ("required", "optional"): ("compatible", None),
-    ("forbidden", "required"): ("breaking", "clients that do not know tasks cannot call it any more"),
-    ("optional", "required"): ("breaking", "clients that do not know tasks cannot call it any more"),
+    ("forbidden", "required"): ("breaking", "clients that do not know tasks can no longer call it"),
+    ("optional", "required"): ("breaking", "clients that do not know tasks can no longer call it"),
     ("optional", "forbidden"): ("breaking", "clients that start it as a task are refused"),
     ("required", "forbidden"): ("breaking", "clients that start it as a task are refused"),
 }
 
 
 @dataclass(frozen=True)
-class Pair:
+class ManifestPair:
     """The old and the new manifest."""
 
     old: ir.Manifest
@@ -45,11 +45,13 @@ class Pair:
 
     def shared(self) -> dict[str, tuple[Place | None, Place | None]]:
         """Where each shared schema stands, in the old and in the new."""
-        old, new = ({one.name: one.schema.place for one in manifest.shared} for manifest in (self.old, self.new))
+        old, new = (
+            {schema.name: schema.schema.place for schema in manifest.shared} for manifest in (self.old, self.new)
+        )
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def renamed(self) -> dict[str, str]:
-        """Old names to new ones: tools that are gone, where exactly one that is new is the same but for its name."""
+        """Old names to new ones: removed tools where exactly one new tool differs in its name alone."""
         old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
         return renamed(old, new)
 
@@ -60,7 +62,7 @@ class Pair:
         return [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
 
 
-def changes(pair: Pair) -> Iterator[Change]:
+def compare(pair: ManifestPair) -> Iterator[Change]:
     """All changes of tools."""
     renamed = pair.renamed()
     old_names, new_names = ([tool.name for tool in manifest.tools] for manifest in (pair.old, pair.new))
@@ -68,20 +70,22 @@ def changes(pair: Pair) -> Iterator[Change]:
         if tool.name in renamed:
             message = f"it is called `{renamed[tool.name]}` now"
             new = next(other for other in pair.new.tools if other.name == renamed[tool.name])
-            yield _change(tool, "TW512", "breaking", message, tool.place / "name", new.place / "name")
+            yield _change_tool(tool, "TW512", "breaking", message, tool.place / "name", new.place / "name")
         elif tool.name not in new_names:
-            yield _change(tool, "TW510", "breaking", "the tool is gone", tool.place, None, _instead(tool))
+            yield _change_tool(
+                tool, "TW510", "breaking", "the tool is gone", tool.place, None, _suggest_replacement(tool)
+            )
     for tool in pair.new.tools:
         if tool.name not in old_names and tool.name not in renamed.values():
-            yield _change(tool, "TW511", "compatible", "a new tool", None, tool.place)
-    kept = [name for name in old_names if name in new_names]
-    if kept != [name for name in new_names if name in old_names]:
+            yield _change_tool(tool, "TW511", "compatible", "a new tool", None, tool.place)
+    common = [name for name in old_names if name in new_names]
+    if common != [name for name in new_names if name in old_names]:
         yield Change("TW503", "wire", "cosmetic", "tools", "they are listed in another order")
     shared = pair.shared()
-    extension = [_ours(manifest, "tools", "name") for manifest in (pair.old, pair.new)]
+    extension = [_get_extensions(manifest, "tools", "name") for manifest in (pair.old, pair.new)]
     for old_tool, new_tool in pair.both():
-        yield from _of(old_tool, new_tool, pair, shared)
-        yield from _served(
+        yield from _compare_tool(old_tool, new_tool, pair, shared)
+        yield from _compare_served(
             old_tool, new_tool, extension[0].get(old_tool.name, {}), extension[1].get(new_tool.name, {}), pair
         )
 
@@ -91,8 +95,8 @@ def subject(tool: ir.Tool) -> str:
     return f"tool `{tool.name}`"
 
 
-def _of(
-    old: ir.Tool, new: ir.Tool, pair: Pair, shared: Mapping[str, tuple[Place | None, Place | None]]
+def _compare_tool(
+    old: ir.Tool, new: ir.Tool, pair: ManifestPair, shared: Mapping[str, tuple[Place | None, Place | None]]
 ) -> Iterator[Change]:
     formats = pair.old.formats, pair.new.formats
     before, after = old.definition, new.definition
@@ -101,94 +105,100 @@ def _of(
             continue
         places = old.place / key, new.place / key
         if key == "description":
-            yield _change(new, "TW501", "cosmetic", "the description changed", *places)
+            yield _change_tool(new, "TW501", "cosmetic", "the description changed", *places)
         elif key == "annotations":
-            yield from _hints(old, new)
+            yield from _compare_hints(old, new)
         elif key == "execution":
-            yield from _support(old, new)
+            yield from _compare_task_support(old, new)
         else:
-            yield _change(new, "TW502", "cosmetic", f"`{key}` changed", *places)
-    yield from _headers(old, new)
-    yield from Compared(subject(new), "input", old.sent, new.sent, *formats, shared).changes()
+            yield _change_tool(new, "TW502", "cosmetic", f"`{key}` changed", *places)
+    yield from _compare_headers(old, new)
+    yield from SchemaComparison(subject(new), "input", old.sent, new.sent, *formats, shared).compare()
     if old.output is not None and new.output is not None:
-        yield from Compared(subject(new), "output", old.output, new.output, *formats, shared).changes()
+        yield from SchemaComparison(subject(new), "output", old.output, new.output, *formats, shared).compare()
     elif old.output is not None:
-        why = "results carry no `structuredContent` any more"
-        yield _change(new, "TW517", "breaking", "the `outputSchema` is gone", old.output.place, new.place, why)
+        why = "results no longer have `structuredContent`"
+        yield _change_tool(new, "TW517", "breaking", "the `outputSchema` is gone", old.output.place, new.place, why)
     elif new.output is not None:
-        yield _change(new, "TW518", "compatible", "an `outputSchema` is new", old.place, new.output.place)
+        yield _change_tool(new, "TW518", "compatible", "an `outputSchema` is new", old.place, new.output.place)
 
 
-def _hints(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
+def _compare_hints(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
     for key in dict.fromkeys((*new.annotations, *old.annotations)):
         before, after = old.annotations.get(key), new.annotations.get(key)
         if same(before, after):
             continue
         places = old.place / "annotations" / key, new.place / "annotations" / key
         if key not in _CAUTIOUS:
-            yield _change(new, "TW502", "cosmetic", f"`annotations.{key}` changed", *places)
+            yield _change_tool(new, "TW502", "cosmetic", f"`annotations.{key}` changed", *places)
             continue
         cautious = _CAUTIOUS[key]
         was, now = (cautious if value is None else value for value in (before, after))
         if was == now:
-            yield _change(new, "TW513", "cosmetic", f"`{key}` is written otherwise, and means the same", *places)
+            yield _change_tool(new, "TW513", "cosmetic", f"`{key}` is written differently, but means the same", *places)
             continue
         words = f"`{key}` was {str(was).lower()}, and is {str(now).lower()}"
         if now == cautious:
-            why = "clients that let the tool run without asking, or again, may have to ask now"
-            yield _change(new, "TW513", "may break", words, *places, why)
+            why = "clients that ran the tool without asking, or retried it, may have to ask now"
+            yield _change_tool(new, "TW513", "may break", words, *places, why)
         else:
-            yield _change(new, "TW513", "compatible", words, *places)
+            yield _change_tool(new, "TW513", "compatible", words, *places)
 
 
-def _support(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
+def _compare_task_support(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
     was, now = ((tool.definition.get("execution") or {}).get("taskSupport", "forbidden") for tool in (old, new))
     places = old.place / "execution", new.place / "execution"
     if was == now:
-        yield _change(new, "TW502", "cosmetic", "`execution` changed", *places)
+        yield _change_tool(new, "TW502", "cosmetic", "`execution` changed", *places)
         return
     impact, why = _SUPPORT.get((was, now), ("may break", None))
-    yield _change(new, "TW514", impact, f"`taskSupport` was {was}, and is {now}", *places, why)
+    yield _change_tool(new, "TW514", impact, f"`taskSupport` was {was}, and is {now}", *places, why)
 
 
-def _headers(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
+def _compare_headers(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
     before, after = (tool.sent.wire.get("properties") or {} for tool in (old, new))
     for name in dict.fromkeys((*after, *before)):
         was, now = (
-            one.get("x-mcp-header") if isinstance(one, dict) else None for one in (before.get(name), after.get(name))
+            property_.get("x-mcp-header") if isinstance(property_, dict) else None
+            for property_ in (before.get(name), after.get(name))
         )
         if was != now:
             old_place, new_place = (
                 Place(tool.input.place.file, (*tool.input.place.pointer, "properties", name)) for tool in (old, new)
             )
-            why = "clients mirror arguments by the list that they have; a server of 2026-07-28 compares the two"
-            message = f"argument `{name}`: the header was {_quoted(was)}, and is {_quoted(now)}"
-            yield _change(new, "TW516", "may break", message, old_place, new_place, why)
+            why = (
+                "clients mirror arguments by the list that they have, and a server of 2026-07-28 compares the header to"
+                " the argument"
+            )
+            message = f"argument `{name}`: the header was {_quote(was)}, and is {_quote(now)}"
+            yield _change_tool(new, "TW516", "may break", message, old_place, new_place, why)
 
 
-def _served(
-    old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: Pair
+def _compare_served(
+    old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
     """Changes of what stands under a tool's `toolwright` key."""
     at = old.place / "toolwright", new.place / "toolwright"
-    own = before.get("policy") or {}, after.get("policy") or {}
+    own_policies = before.get("policy") or {}, after.get("policy") or {}
     all_tools = [manifest.document.get("policy") or {} for manifest in (pair.old, pair.new)]
     policy = [
-        {key: mine.get(key, default.get(key)) for key in {**own[1], **own[0]}}  # a key that is gone leaves the default
-        for mine, default in zip(own, all_tools, strict=True)
+        {
+            key: own_policy.get(key, default_policy.get(key)) for key in {**own_policies[1], **own_policies[0]}
+        }  # a key that is gone leaves the default
+        for own_policy, default_policy in zip(own_policies, all_tools, strict=True)
     ]
-    yield from policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
-    yield from _bound(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
-    yield from _tasks(new, before.get("task") or {}, after.get("task") or {}, at)
-    yield from marked(subject(new), before, after, at)
+    yield from compare_policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
+    yield from _compare_bindings(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
+    yield from _compare_task_limits(new, before.get("task") or {}, after.get("task") or {}, at)
+    yield from compare_extension(subject(new), before, after, at)
     places = old.place, new.place
-    yield from handles.marks(subject(new), before.get("handles") or {}, after.get("handles") or {}, places)
+    yield from handles.compare_ids(subject(new), before.get("handles") or {}, after.get("handles") or {}, places)
     if not same(before.get("http"), after.get("http")):
         places = at[0] / "http", at[1] / "http"
-        yield _change(new, "TW522", "may break", "the call behind the tool changed", *places)
+        yield _change_tool(new, "TW522", "may break", "the call behind the tool changed", *places)
 
 
-def _tasks(
+def _compare_task_limits(
     new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
     """Changes of how long tasks are kept, and of how many there may be."""
@@ -197,10 +207,10 @@ def _tasks(
         if was != now:
             impact: Impact = "cosmetic" if key == "pollInterval" else "may break"
             places = at[0] / "task" / key, at[1] / "task" / key
-            yield _change(new, "TW520", impact, f"`task.{key}` was {_quoted(was)}, and is {_quoted(now)}", *places)
+            yield _change_tool(new, "TW520", impact, f"`task.{key}` was {_quote(was)}, and is {_quote(now)}", *places)
 
 
-def _bound(
+def _compare_bindings(
     old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
     """Changes of what the server sets from the caller's token."""
@@ -211,17 +221,17 @@ def _bound(
             known = name in (old.sent.wire.get("properties") or {})
             message = f"`{name}` is set from the claim `{now['claim']}` now"
             why = "a caller that sends it is refused" if known else "a caller without the claim is refused"
-            yield _change(new, "TW523", "breaking", message, *places, why)
+            yield _change_tool(new, "TW523", "breaking", message, *places, why)
         elif was is None or now is None:
-            yield _change(new, "TW523", "may break", f"`{name}` is no longer set by the server", *places)
+            yield _change_tool(new, "TW523", "may break", f"`{name}` is no longer set by the server", *places)
         elif was["claim"] != now["claim"]:
             message = f"`{name}` was set from the claim `{was['claim']}`, and is from `{now['claim']}`"
-            yield _change(new, "TW523", "may break", message, *places, "a caller without the claim is refused")
+            yield _change_tool(new, "TW523", "may break", message, *places, "a caller without the claim is refused")
         elif not same(was.get("local"), now.get("local")):
-            yield _change(new, "TW523", "cosmetic", f"where the local user's `{name}` comes from changed", *places)
+            yield _change_tool(new, "TW523", "cosmetic", f"where the local user's `{name}` comes from changed", *places)
 
 
-def apis(
+def compare_apis(
     before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Mapping[str, Place], Mapping[str, Place]]
 ) -> Iterator[Change]:
     """Changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
@@ -235,10 +245,10 @@ def apis(
                 old, new = (None if place is None else place / changed[0] for place in (old, new))
             message = f"{', '.join(f'`{key}`' for key in changed)} changed"
             why = "the calls behind its tools may fail now"
-            yield _make(f"API `{name}`", "TW522", "may break", message, old, new, why)
+            yield _make_change(f"API `{name}`", "TW522", "may break", message, old, new, why)
 
 
-def marked(
+def compare_extension(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
     """Changes of `deprecated`, and of what is asked."""
@@ -246,8 +256,8 @@ def marked(
         places = at[0] / "deprecated", at[1] / "deprecated"
         state = "deprecated now" if after.get("deprecated") else "no longer deprecated"
         if before.get("deprecated") and after.get("deprecated"):
-            state = "deprecated with other words"
-        yield _make(about, "TW519", "cosmetic", f"it is {state}", *places)
+            state = "deprecated with another message"
+        yield _make_change(about, "TW519", "cosmetic", f"it is {state}", *places)
     was, now = before.get("ask") or {}, after.get("ask") or {}
     for name in dict.fromkeys((*now, *was)):
         if same(was.get(name), now.get(name)):
@@ -255,29 +265,29 @@ def marked(
         places = at[0] / "ask" / name, at[1] / "ask" / name
         if name not in was:
             why = "a client that cannot ask its user may be refused"
-            yield _make(about, "TW521", "may break", f"it may ask `{name}` now", *places, why)
+            yield _make_change(about, "TW521", "may break", f"it may ask `{name}` now", *places, why)
         elif name not in now:
-            yield _make(about, "TW521", "compatible", f"it no longer asks `{name}`", *places)
+            yield _make_change(about, "TW521", "compatible", f"it no longer asks `{name}`", *places)
         else:
-            yield _make(about, "TW521", "may break", f"it asks `{name}` otherwise", *places)
+            yield _make_change(about, "TW521", "may break", f"it asks `{name}` differently", *places)
 
 
-def _instead(tool: ir.Tool) -> str | None:
+def _suggest_replacement(tool: ir.Tool) -> str | None:
     use = (tool.deprecated or {}).get("use")
     return f"it was deprecated; use `{use}`" if use else None
 
 
-def _ours(manifest: ir.Manifest, section: str, key: str) -> dict[str, Mapping[str, Any]]:
+def _get_extensions(manifest: ir.Manifest, section: str, key: str) -> dict[str, Mapping[str, Any]]:
     return {entry[key]: entry.get("toolwright") or {} for entry in manifest.document.get(section) or ()}
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     import json
 
     return "absent" if value is None else f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 
-def _make(
+def _make_change(
     about: str,
     code: str,
     impact: Impact,
@@ -290,7 +300,7 @@ def _make(
     return Change(code, side, impact, about, message, old, new, why)
 
 
-def _change(
+def _change_tool(
     tool: ir.Tool,
     code: str,
     impact: Impact,
@@ -299,4 +309,4 @@ def _change(
     new: Place | None,
     why: str | None = None,
 ) -> Change:
-    return _make(subject(tool), code, impact, message, old, new, why)
+    return _make_change(subject(tool), code, impact, message, old, new, why)

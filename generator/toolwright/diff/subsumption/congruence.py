@@ -1,4 +1,4 @@
-"""Subsumption part by part: two schemas that are alike but for some parts, each of which is covered by its counterpart.
+"""Subsumption part by part: two schemas that are the same except for some parts, each covered by its counterpart.
 
 Takes two schemas of one dialect and a way to compare two parts; says whether that proves the whole. The rule: where a
 part stands so that accepting more there accepts more above, a wider part makes a wider whole. Definitions are parts,
@@ -25,7 +25,7 @@ _SINGLE: Final = frozenset({"items", "additionalProperties", "additionalItems", 
 _WITHOUT_MEANING: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
-_UNFIT: Final = frozenset(
+_UNSUITABLE: Final = frozenset(
     {
         "unevaluatedProperties",
         "unevaluatedItems",
@@ -40,50 +40,62 @@ _UNFIT: Final = frozenset(
 """Keywords with which a part can matter elsewhere than where it stands."""
 
 
-def plain(schema: Json, dialect: Dialect) -> Json:
+def strip_annotations(schema: Json, dialect: Dialect) -> Json:
     """The schema without annotations."""
     if not isinstance(schema, dict):
         return schema
-    made: dict[str, Json] = {}
+    stripped: dict[str, Json] = {}
     for keyword, value in schema.items():
         if keyword in _WITHOUT_MEANING or not (keyword in dialect.keywords or isinstance(value, dict | list)):
             continue  # a reference may lead into an unknown keyword, but not into a scalar
         if keyword in (*dialect.named, *_REUSABLE) and isinstance(value, dict):
-            made[keyword] = {name: plain(inner, dialect) for name, inner in value.items()}
+            stripped[keyword] = {name: strip_annotations(inner, dialect) for name, inner in value.items()}
         elif keyword in dialect.listed and isinstance(value, list):
-            made[keyword] = [plain(inner, dialect) for inner in value]
+            stripped[keyword] = [strip_annotations(inner, dialect) for inner in value]
         else:
-            made[keyword] = plain(value, dialect) if keyword in dialect.single else value
-    return made
+            stripped[keyword] = strip_annotations(value, dialect) if keyword in dialect.single else value
+    return stripped
 
 
-def same(one: Json, two: Json) -> bool:
-    """Whether two JSON texts are one but for the order of keys; `1` and `1.0` are two."""
-    return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+def same(first: Json, second: Json) -> bool:
+    """Whether two JSON values are the same except for the order of keys; `1` and `1.0` are different."""
+    return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
 @dataclass(frozen=True)
-class Parts:
+class PartwiseProof:
     """Compares part by part; `covers` proves that its first schema, which stands alone, accepts all of the second."""
 
     dialect: Dialect
     covers: Callable[[Json, Json], bool]
 
-    def proved(self, wide: Json, narrow: Json) -> bool:
+    def is_proved(self, wide: Json, narrow: Json) -> bool:
         """Whether `wide` is proved to accept what `narrow` accepts; both without annotations."""
-        if not isinstance(wide, dict) or not isinstance(narrow, dict) or self._unfit(wide) or self._unfit(narrow):
+        if (
+            not isinstance(wide, dict)
+            or not isinstance(narrow, dict)
+            or self._is_unsuitable(wide)
+            or self._is_unsuitable(narrow)
+        ):
             return False
-        roots = [{key: value for key, value in one.items() if key in _REUSABLE} for one in (wide, narrow)]
+        roots = [{key: value for key, value in side.items() if key in _REUSABLE} for side in (wide, narrow)]
         if not same(*roots):
-            if self._refers_askew(wide) or self._refers_askew(narrow):
+            if self._has_unsuitable_reference(wide) or self._has_unsuitable_reference(narrow):
                 return False
             for keyword in _REUSABLE:
-                mine, other = wide.get(keyword, {}), narrow.get(keyword, {})
-                if not all(name in mine and self._part(mine[name], one, *roots) for name, one in other.items()):
+                wide_definitions, narrow_definitions = wide.get(keyword, {}), narrow.get(keyword, {})
+                if not all(
+                    name in wide_definitions and self._covers_part(wide_definitions[name], definition, *roots)
+                    for name, definition in narrow_definitions.items()
+                ):
                     return False
-        return self._part(*[{key: one[key] for key in one if key not in _REUSABLE} for one in (wide, narrow)], *roots)
+        return self._covers_part(
+            *[{key: side[key] for key in side if key not in _REUSABLE} for side in (wide, narrow)], *roots
+        )
 
-    def _part(self, wide: Json, narrow: Json, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]) -> bool:
+    def _covers_part(
+        self, wide: Json, narrow: Json, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]
+    ) -> bool:
         if same(wide, narrow):
             return True
         if isinstance(wide, dict) and isinstance(narrow, dict):
@@ -94,29 +106,31 @@ class Parts:
             ]
             pairs: list[tuple[Any, Any]] = []
             for key in differing:
-                found = _paired(key, wide.get(key), narrow.get(key))
-                if found is None:
+                counterparts = _pair_values(key, wide.get(key), narrow.get(key))
+                if counterparts is None:
                     break
-                pairs += found
+                pairs += counterparts
             else:
-                if all(self._part(*pair, wide_defs, narrow_defs) for pair in pairs):
+                if all(self._covers_part(*pair, wide_defs, narrow_defs) for pair in pairs):
                     return True
-        return self.covers(_alone(wide, wide_defs), _alone(narrow, narrow_defs))
+        return self.covers(_add_definitions(wide, wide_defs), _add_definitions(narrow, narrow_defs))
 
-    def _unfit(self, schema: Json) -> bool:
-        found = [one for _, one in dialects.subschemas(schema, self.dialect) if isinstance(one, dict)]
-        references = [one["$ref"] for one in found if "$ref" in one]
-        return any(not _UNFIT.isdisjoint(one) for one in found) or not all(
+    def _is_unsuitable(self, schema: Json) -> bool:
+        subschemas = [
+            subschema for _, subschema in dialects.subschemas(schema, self.dialect) if isinstance(subschema, dict)
+        ]
+        references = [subschema["$ref"] for subschema in subschemas if "$ref" in subschema]
+        return any(not _UNSUITABLE.isdisjoint(subschema) for subschema in subschemas) or not all(
             isinstance(reference, str)
             and reference.split("/")[:2] in (["#", "$defs"], ["#", "definitions"])
             and reference.count("/") == 2
             for reference in references
         )
 
-    def _refers_askew(self, schema: Json) -> bool:
+    def _has_unsuitable_reference(self, schema: Json) -> bool:
         """Whether a reference stands where a wider definition might narrow the whole."""
-        for pointer, one in dialects.subschemas(schema, self.dialect):
-            if isinstance(one, dict) and "$ref" in one and not _is_upright(pointer):
+        for pointer, subschema in dialects.subschemas(schema, self.dialect):
+            if isinstance(subschema, dict) and "$ref" in subschema and not _is_upright(pointer):
                 return True
         return False
 
@@ -132,7 +146,7 @@ def _is_upright(pointer: tuple[str | int, ...]) -> bool:
     return True
 
 
-def _paired(keyword: str, wide: Any, narrow: Any) -> list[tuple[Any, Any]] | None:
+def _pair_values(keyword: str, wide: Any, narrow: Any) -> list[tuple[Any, Any]] | None:
     """The counterparts in two values of a keyword; None where there are none."""
     if keyword in _NAMED and isinstance(wide, dict) and isinstance(narrow, dict) and wide.keys() == narrow.keys():
         return [(wide[name], narrow[name]) for name in wide]
@@ -143,5 +157,5 @@ def _paired(keyword: str, wide: Any, narrow: Any) -> list[tuple[Any, Any]] | Non
     return None
 
 
-def _alone(schema: Json, defs: Mapping[str, Json]) -> Json:
+def _add_definitions(schema: Json, defs: Mapping[str, Json]) -> Json:
     return {**schema, **defs} if isinstance(schema, dict) else schema

@@ -1,8 +1,8 @@
 """Whether a schema accepts every instance that another one accepts: JSON Schema subsumption, proved or not.
 
-Takes two schemas; gives a proof or none. Every proof is sound; that there is none says nothing. The proofs are those of
-`jsonschema-rs`, whose validator also judges calls; of our own are the comparison across dialects and the induction over
-recursive references.
+Takes two schemas; says whether that is proved. Every proof is sound; that there is none means nothing. The proofs are
+those of `jsonschema-rs`, whose validator also judges calls. Our own are the comparison across dialects and the
+induction over recursive references.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import jsonschema_rs
 from jsonschema_rs import CanonicalSchema, FancyRegexOptions, canonicalize
 from jsonschema_rs.canonical import CanonicalizationError, Containment, IncompatibleOperands, UnsupportedResult
 
-from toolwright.diff.subsumption import congruence
-from toolwright.diff.subsumption import upgrade as dialects_
+from toolwright.diff.subsumption import congruence, upgrade
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import local
 from toolwright_runtime.schema.validation import compile_schema
@@ -35,7 +34,7 @@ _IN_PLACE: Final = frozenset({"allOf", "anyOf", "then", "else", "dependentSchema
 """What these hold applies to the same instance; what other keywords hold applies to a part of it."""
 
 _WIDEST: Final = 60
-"""Of how many definitions an induction is tried."""
+"""The most definitions for which an induction is tried."""
 
 _FAILURES: Final = (
     CanonicalizationError,
@@ -56,7 +55,7 @@ class Judge:
 
     @property
     def dialect(self) -> dialects.Dialect:
-        """The dialect; for a schema that was checked, there is one."""
+        """The dialect, which a checked schema always has."""
         return dialects.of(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
@@ -66,7 +65,7 @@ class Judge:
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
         """The schema as the library compares it; None where it cannot."""
-        return _canonical(self.schema, asserts=self.formats == "assert")
+        return _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
@@ -75,41 +74,41 @@ class Judge:
 
 def covers(wide: Judge, narrow: Judge) -> bool:
     """Whether it is proved that `wide` accepts every instance that `narrow` accepts."""
-    wide, narrow = comparable(wide, narrow)
+    wide, narrow = make_comparable(wide, narrow)
     if wide.canonical is None or narrow.canonical is None:
         return False
     answer = _covers(wide.canonical, narrow.canonical)
     if answer is Containment.UNKNOWN:
-        return _by_parts(wide, narrow) or _by_induction(wide, narrow)
+        return _is_proved_by_parts(wide, narrow) or _is_proved_by_induction(wide, narrow)
     return answer is Containment.YES
 
 
-def comparable(*judges: Judge) -> tuple[Judge, ...]:
-    """The schemas in one dialect and with one meaning of `format`, where there are such; else as they are."""
-    made = judges
-    if len({judge.formats for judge in made}) > 1:
-        made = tuple(
-            (
-                judge
-                if judge.formats == "assert"
-                else Judge(dialects_.without_formats(judge.schema, judge.dialect), "assert")
-            )
-            for judge in made
+def make_comparable(*judges: Judge) -> tuple[Judge, ...]:
+    """The schemas in one dialect and with one meaning of `format`, where that is possible; otherwise as they are."""
+    comparable_judges = judges
+    if len({judge.formats for judge in comparable_judges}) > 1:
+        comparable_judges = tuple(
+            (judge if judge.formats == "assert" else Judge(upgrade.drop_formats(judge.schema, judge.dialect), "assert"))
+            for judge in comparable_judges
         )
-    if len({judge.dialect.name for judge in made}) > 1:
+    if len({judge.dialect.name for judge in comparable_judges}) > 1:
         plain = [
-            (judge.schema if judge.formats == "assert" else dialects_.without_formats(judge.schema, judge.dialect))
-            for judge in made
+            (judge.schema if judge.formats == "assert" else upgrade.drop_formats(judge.schema, judge.dialect))
+            for judge in comparable_judges
         ]
-        newest = [dialects_.newest(one, judge.dialect) for one, judge in zip(plain, made, strict=True)]
+        newest = [
+            upgrade.upgrade(schema, judge.dialect) for schema, judge in zip(plain, comparable_judges, strict=True)
+        ]
         if None not in newest:
-            made = tuple(Judge(one, judge.formats) for one, judge in zip(newest, made, strict=True))
-    return made
+            comparable_judges = tuple(
+                Judge(schema, judge.formats) for schema, judge in zip(newest, comparable_judges, strict=True)
+            )
+    return comparable_judges
 
 
-def rejected(wide: Judge, narrow: Judge) -> Json | None:
+def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
     """A schema of what `narrow` accepts and `wide` does not, as a hint where to look; None where there is none."""
-    wide, narrow = comparable(wide, narrow)
+    wide, narrow = make_comparable(wide, narrow)
     if wide.canonical is None or narrow.canonical is None:
         return None
     try:
@@ -118,7 +117,7 @@ def rejected(wide: Judge, narrow: Judge) -> Json | None:
         return None
 
 
-def _canonical(schema: Json, *, asserts: bool) -> CanonicalSchema | None:
+def _canonicalize(schema: Json, *, asserts: bool) -> CanonicalSchema | None:
     try:
         return canonicalize(
             schema,
@@ -137,28 +136,28 @@ def _covers(wide: CanonicalSchema, narrow: CanonicalSchema) -> Containment:
         return Containment.UNKNOWN
 
 
-def _by_parts(wide: Judge, narrow: Judge) -> bool:
+def _is_proved_by_parts(wide: Judge, narrow: Judge) -> bool:
     """Whether `wide` covers `narrow` because each part of it covers its counterpart."""
     dialect = wide.dialect
     if dialect is not narrow.dialect:
         return False
-    one, two = (congruence.plain(judge.schema, dialect) for judge in (wide, narrow))
-    if congruence.same(one, two):
+    wide_schema, narrow_schema = (congruence.strip_annotations(judge.schema, dialect) for judge in (wide, narrow))
+    if congruence.same(wide_schema, narrow_schema):
         return True
     asserts = wide.formats == "assert"
 
     def covered(wider: Json, narrower: Json) -> bool:
-        sides = [_canonical(_headed(side, dialect), asserts=asserts) for side in (wider, narrower)]
+        sides = [_canonicalize(_add_dialect(side, dialect), asserts=asserts) for side in (wider, narrower)]
         return None not in sides and _covers(*sides) is Containment.YES  # type: ignore[arg-type]
 
-    return congruence.Parts(dialect, covered).proved(one, two)
+    return congruence.PartwiseProof(dialect, covered).is_proved(wide_schema, narrow_schema)
 
 
-def _headed(schema: Json, dialect: dialects.Dialect) -> Json:
+def _add_dialect(schema: Json, dialect: dialects.Dialect) -> Json:
     return {**schema, "$schema": dialect.uri} if isinstance(schema, dict) else schema
 
 
-def _by_induction(wide: Judge, narrow: Judge) -> bool:
+def _is_proved_by_induction(wide: Judge, narrow: Judge) -> bool:
     """Whether `wide` covers `narrow` because each of its definitions covers the other's definition of that name.
 
     By induction over the depth of instances: in the definitions of `wide`, references to a part of the instance may
@@ -173,13 +172,14 @@ def _by_induction(wide: Judge, narrow: Judge) -> bool:
     assumed = old.bodies.keys() & new.bodies.keys()
     asserts = wide.formats == "assert"
     while assumed:
-        table = {f"o{name}": _redirected(body, old, frozenset()) for name, body in old.bodies.items()}
-        table |= {f"n{name}": _redirected(body, new, frozenset(assumed)) for name, body in new.bodies.items()}
-        defs = {_key(name): body for name, body in table.items()}
+        table = {f"o{name}": _redirect(body, old, frozenset()) for name, body in old.bodies.items()}
+        table |= {f"n{name}": _redirect(body, new, frozenset(assumed)) for name, body in new.bodies.items()}
+        defs = {_make_key(name): body for name, body in table.items()}
 
         def proved(name: str, defs: Mapping[str, Json] = defs, table: Mapping[str, Json] = table) -> bool:
             sides = [
-                _canonical(_document(table[f"{side}{name}"], defs, wide.dialect), asserts=asserts) for side in "no"
+                _canonicalize(_make_document(table[f"{side}{name}"], defs, wide.dialect), asserts=asserts)
+                for side in "no"
             ]
             return None not in sides and _covers(*sides) is Containment.YES  # type: ignore[arg-type]
 
@@ -192,13 +192,13 @@ def _by_induction(wide: Judge, narrow: Judge) -> bool:
     return False
 
 
-def _document(body: Json, defs: Mapping[str, Json], dialect: dialects.Dialect) -> Json:
+def _make_document(body: Json, defs: Mapping[str, Json], dialect: dialects.Dialect) -> Json:
     if not isinstance(body, dict):
         return body
     return {"$schema": dialect.uri, **body, dialect.defs: dict(defs)}
 
 
-def _key(name: str) -> str:
+def _make_key(name: str) -> str:
     """A definition's name that needs no escape in a pointer."""
     return name.encode("utf-8", "surrogatepass").hex()
 
@@ -217,9 +217,9 @@ class _Definitions:
         for body in waiting:  # grows while it is read
             for _, inner in dialects.subschemas(body, self.dialect):
                 if isinstance(inner, dict):
-                    waiting += self._followed(inner, is_root=inner is schema)
+                    waiting += self._follow(inner, is_root=inner is schema)
 
-    def _followed(self, inner: Mapping[str, Json], *, is_root: bool) -> Iterator[Json]:
+    def _follow(self, inner: Mapping[str, Json], *, is_root: bool) -> Iterator[Json]:
         identified = ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$dynamicRef", "$recursiveRef")
         if any(isinstance(inner.get(key), str | bool) for key in identified) and not is_root:
             self.plain = False
@@ -237,41 +237,45 @@ class _Definitions:
         yield body
 
 
-def _redirected(body: Json, of: _Definitions, assumed: frozenset[str]) -> Json:
+def _redirect(body: Json, definitions: _Definitions, assumed: frozenset[str]) -> Json:
     """A body whose references lead into the common table; those that may, to the other side's definition.
 
-    With nothing assumed, all lead to the side `o`; else to `n`, but for those to a part of the instance that are
-    assumed.
+    With nothing assumed, all lead to the side `o`; otherwise to `n`, except for assumed ones that apply to a part of
+    the instance.
     """
     side = "n" if assumed else "o"
 
     def walk(schema: Json, *, is_part: bool, is_monotone: bool) -> Json:
         if not isinstance(schema, dict):
             return schema
-        made: dict[str, Json] = {}
+        redirected: dict[str, Json] = {}
         for keyword, value in schema.items():
             if keyword in ("$defs", "definitions", "$schema", "$id", "id"):
                 continue
             if keyword == "$ref":
                 swapped = is_part and is_monotone and value in assumed
-                made[keyword] = f"#/{of.dialect.defs}/{_key(('o' if swapped else side) + value)}"
+                redirected[keyword] = f"#/{definitions.dialect.defs}/{_make_key(('o' if swapped else side) + value)}"
                 continue
             part = is_part or keyword not in _NOT_MONOTONE | _IN_PLACE
             part = part if keyword != "contains" else True
             monotone = is_monotone and keyword not in _NOT_MONOTONE
-            made[keyword] = _inside(
-                keyword, value, lambda inner, p=part, m=monotone: walk(inner, is_part=p, is_monotone=m)
+            redirected[keyword] = _change_inside(
+                keyword,
+                value,
+                lambda inner, is_inner_part=part, is_inner_monotone=monotone: walk(
+                    inner, is_part=is_inner_part, is_monotone=is_inner_monotone
+                ),
             )
-        return made
+        return redirected
 
-    def _inside(keyword: str, value: Json, change: Any) -> Json:
-        if isinstance(value, dict) and keyword in of.dialect.named:
+    def _change_inside(keyword: str, value: Json, change: Any) -> Json:
+        if isinstance(value, dict) and keyword in definitions.dialect.named:
             return {
                 name: inner if keyword == "dependencies" and isinstance(inner, list) else change(inner)
                 for name, inner in value.items()
             }
-        if isinstance(value, list) and keyword in of.dialect.listed:
+        if isinstance(value, list) and keyword in definitions.dialect.listed:
             return [change(inner) for inner in value]
-        return change(value) if keyword in of.dialect.single else value
+        return change(value) if keyword in definitions.dialect.single else value
 
     return walk(body, is_part=False, is_monotone=True)

@@ -1,7 +1,7 @@
 """A schema of an older dialect in the words of 2020-12, so that schemas of two dialects can be compared.
 
-Takes a schema and gives one that accepts the same instances, or None where 2020-12 has no words for it. Annotations may
-get lost.
+Takes a schema and gives one that accepts the same instances, or None if 2020-12 cannot express it. Annotations may get
+lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolwright.jsonschema.dialects import Dialect
 
 _REUSABLE: Final = ("$defs", "definitions")
-_OTHERWISE: Final = frozenset({"$recursiveRef", "$recursiveAnchor", "contentEncoding", "contentMediaType"})
+_READ_DIFFERENTLY: Final = frozenset({"$recursiveRef", "$recursiveAnchor", "contentEncoding", "contentMediaType"})
 """Keywords that 2020-12 reads differently: what is encoded was checked by draft-07, and is an annotation since."""
 
 _MOVED: Final = re.compile(r"/(items/\d|additionalItems|dependencies)(/|$)")
@@ -26,36 +26,36 @@ _MOVED: Final = re.compile(r"/(items/\d|additionalItems|dependencies)(/|$)")
 
 
 class _UntranslatableError(Exception):
-    """2020-12 has no words for a part of a schema."""
+    """2020-12 cannot express a part of a schema."""
 
 
-def newest(schema: Json, dialect: Dialect) -> Json | None:
-    """The schema in 2020-12, with `$schema`; None where it cannot be said."""
+def upgrade(schema: Json, dialect: Dialect) -> Json | None:
+    """The schema in 2020-12, with `$schema`; None if 2020-12 cannot express it."""
     if dialect is dialects.DRAFT_2020_12:
         return schema
     try:
-        made = _translated(schema, dialect, is_root=True)
+        upgraded = _translate(schema, dialect, is_root=True)
     except _UntranslatableError:
         return None
-    return {"$schema": dialects.DRAFT_2020_12.uri, **made} if isinstance(made, dict) else made
+    return {"$schema": dialects.DRAFT_2020_12.uri, **upgraded} if isinstance(upgraded, dict) else upgraded
 
 
-def without_formats(schema: Json, dialect: Dialect) -> Json:
+def drop_formats(schema: Json, dialect: Dialect) -> Json:
     """The schema without the assertion `format`, wherever a schema stands in it."""
-    return _rebuilt(schema, dialect, frozenset({"format"}))
+    return _rebuild(schema, dialect, frozenset({"format"}))
 
 
-def _rebuilt(schema: Json, dialect: Dialect, dropped: frozenset[str]) -> Json:
+def _rebuild(schema: Json, dialect: Dialect, dropped: frozenset[str]) -> Json:
     if not isinstance(schema, dict):
         return schema
     return {
-        keyword: _below(keyword, value, dialect, lambda inner: _rebuilt(inner, dialect, dropped))
+        keyword: _change_below(keyword, value, dialect, lambda inner: _rebuild(inner, dialect, dropped))
         for keyword, value in schema.items()
         if keyword not in dropped
     }
 
 
-def _below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
+def _change_below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
     """A keyword's value with the schemas in it changed."""
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         return {
@@ -67,20 +67,20 @@ def _below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
     return change(value) if keyword in dialect.single else value
 
 
-def _translated(schema: Json, dialect: Dialect, *, is_root: bool = False) -> Json:
+def _translate(schema: Json, dialect: Dialect, *, is_root: bool = False) -> Json:
     if not isinstance(schema, dict):
         return schema
     _refuse(schema, dialect, is_root=is_root)
     if "$ref" in schema and dialect.reference_hides_siblings:
-        kept = {"$ref": schema["$ref"], **{key: schema[key] for key in _REUSABLE if key in schema}}
+        keywords = {"$ref": schema["$ref"], **{key: schema[key] for key in _REUSABLE if key in schema}}
     else:
-        kept = {key: value for key, value in schema.items() if key in dialect.keywords or key in _REUSABLE}
-    made = {
-        keyword: _below(keyword, value, dialect, lambda inner: _translated(inner, dialect))
-        for keyword, value in kept.items()
+        keywords = {key: value for key, value in schema.items() if key in dialect.keywords or key in _REUSABLE}
+    translated = {
+        keyword: _change_below(keyword, value, dialect, lambda inner: _translate(inner, dialect))
+        for keyword, value in keywords.items()
         if keyword not in ("$schema", "$id", "id")
     }
-    return dict(_renamed(made, dialect))
+    return dict(_rename_keywords(translated, dialect))
 
 
 def _refuse(schema: Mapping[str, Json], dialect: Dialect, *, is_root: bool) -> None:
@@ -89,19 +89,19 @@ def _refuse(schema: Mapping[str, Json], dialect: Dialect, *, is_root: bool) -> N
     reference = schema.get("$ref")
     named = ("id",) if dialect is dialects.DRAFT_4 else ("$id", "$anchor")
     if (
-        not _OTHERWISE.isdisjoint(schema)
+        not _READ_DIFFERENTLY.isdisjoint(schema)
         or (not is_root and any(key in schema for key in named))
         or (isinstance(reference, str) and (not reference.startswith("#") or _MOVED.search(reference)))
         or ("unevaluatedItems" in schema and "contains" in schema)
         or "format" in schema
     ):
         raise _UntranslatableError
-    # An integer is one by its spelling in draft-04: `1.0` is none.
+    # An integer is one by its spelling in draft-04: `1.0` is not one.
     if dialect is dialects.DRAFT_4 and "integer" in (types if isinstance(types, list) else [types]):
         raise _UntranslatableError
 
 
-def _renamed(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[str, Json]]:
+def _rename_keywords(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[str, Json]]:
     for keyword, value in schema.items():
         match keyword:
             case "items" if isinstance(value, list):
@@ -111,8 +111,12 @@ def _renamed(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[str
             case "additionalItems":
                 pass
             case "dependencies" if isinstance(value, dict):
-                yield "dependentRequired", {name: one for name, one in value.items() if isinstance(one, list)}
-                yield "dependentSchemas", {name: one for name, one in value.items() if not isinstance(one, list)}
+                yield "dependentRequired", {
+                    name: dependency for name, dependency in value.items() if isinstance(dependency, list)
+                }
+                yield "dependentSchemas", {
+                    name: dependency for name, dependency in value.items() if not isinstance(dependency, list)
+                }
             case "minimum" | "maximum" if dialect is dialects.DRAFT_4:
                 exclusive = f"exclusive{keyword.capitalize()}"
                 yield (exclusive if schema.get(exclusive) is True else keyword), value

@@ -1,4 +1,4 @@
-"""Whom the tools call: base URLs and credentials, both from the environment.
+"""What the tools call: base URLs and credentials, both from the environment.
 
 Takes the servers and security schemes that operations name; gives the entries of `apis` in the manifest. Secrets are
 never in a document, so each scheme becomes the name of a variable, made from the server's name and the scheme's.
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
 """A scope (RFC 6749, section 3.3)."""
 
-_LISTED: Final = 5
+_SHOWN: Final = 5
 """How many servers a note names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """Whom an operation calls: the name of an API, and the security that it asks for; None is the API's own."""
+class Target:
+    """What an operation calls: the name of an API, and the security that it needs; None is the API's own."""
 
     api: str
     security: Sequence[Sequence[str]] | None
@@ -58,212 +58,220 @@ class Credential:
 
 @dataclass(slots=True)
 class Apis:
-    """The APIs of a document, as they come up.
+    """The APIs of a document, collected while its operations are converted.
 
     Attributes:
         documents: The document.
-        name: The name of the server that is made.
+        name: The name of the generated server.
         server: Which of the document's servers is called, where it has several; by default the first.
-        made: The entries of `apis`.
+        entries: The entries of `apis`.
     """
 
     documents: Documents
     name: str
     server: str | None = None
-    made: dict[str, dict[str, Any]] = field(default_factory=dict)
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     _by_base: dict[str, str] = field(default_factory=dict)
 
-    def credentials(self, operation: Operation) -> Sequence[Credential]:
+    def find_credentials(self, operation: Operation) -> Sequence[Credential]:
         """The keys that calls of an operation send in a place that a parameter could have.
 
-        An operation that says that it needs none has none here: what it takes is its own.
+        An operation that says that it needs none has none: its parameters are its own.
 
         Raises:
-            UnsupportedError: As `called`.
+            UnsupportedError: As `find_target`.
         """
-        if self._security(operation.at) == []:
+        if self._find_security(operation.at) == []:
             return []
-        return _keys({name: auth for each in self._schemes(operation) or () for name, auth in each.items()})
+        return _list_credentials(
+            {name: auth for alternative in self._find_schemes(operation) or () for name, auth in alternative.items()}
+        )
 
-    def called(self, operation: Operation) -> Called:
-        """Whom an operation calls.
+    def find_target(self, operation: Operation) -> Target:
+        """What an operation calls.
 
         Raises:
-            UnsupportedError: It needs a way to say who one is that is not supported.
+            UnsupportedError: It needs a security scheme that is not supported.
         """
-        schemes = self._schemes(operation)
-        server = self._server(operation)
+        schemes = self._find_schemes(operation)
+        server = self._find_server(operation)
         url = server.url
         if url not in self._by_base:
-            name = self._name(url)
+            name = self._make_name(url)
             self._by_base[url] = name
             base: dict[str, Any] = {"baseUrl": url} if "://" in url else {}
-            own = [] if name == _slug(self.name) else [name]
-            base["baseUrlEnv"] = variable(self.name, *own, "base url")
+            prefix_words = [] if name == _make_slug(self.name) else [name]
+            base["baseUrlEnv"] = make_variable(self.name, *prefix_words, "base url")
             if server.variables:
                 base["variables"] = {
-                    one: {"env": variable(self.name, *own, one), **said} for one, said in server.variables.items()
+                    variable_name: {"env": make_variable(self.name, *prefix_words, variable_name), **variable_entry}
+                    for variable_name, variable_entry in server.variables.items()
                 }
-            base["output"] = "lenient"  # documents promise what their APIs do not keep
-            self.made[name] = base
-        api = self.made[self._by_base[url]]
-        used = {scheme: auth for each in schemes or () for scheme, auth in each.items()}
+            base["output"] = "lenient"  # APIs often do not return what their documents say
+            self.entries[name] = base
+        api = self.entries[self._by_base[url]]
+        used = {scheme: auth for alternative in schemes or () for scheme, auth in alternative.items()}
         if used:
             api.setdefault("auth", {}).update(
                 {key: auth for key, auth in used.items() if key not in api.get("auth", {})}
             )
-        for scheme, scopes in self._scopes(operation):
+        for scheme, scopes in self._find_scopes(operation):
             if api.get("auth", {}).get(scheme, {}).get("type") == "oauth2" and scheme in used:
-                listed = [*api["auth"][scheme].get("scopes", ()), *scopes]
-                api["auth"][scheme] |= {"scopes": [*dict.fromkeys(listed)]} if listed else {}
-        return Called(self._by_base[url], None if schemes is None else [list(each) for each in schemes])
+                all_scopes = [*api["auth"][scheme].get("scopes", ()), *scopes]
+                api["auth"][scheme] |= {"scopes": [*dict.fromkeys(all_scopes)]} if all_scopes else {}
+        return Target(self._by_base[url], None if schemes is None else [list(alternative) for alternative in schemes])
 
     @property
     def bases(self) -> dict[str, str]:
         """The base URL of each API, or its path where the document names no host."""
         return {name: url for url, name in self._by_base.items()}
 
-    def _name(self, url: str) -> str:
-        own = _slug(self.name)
+    def _make_name(self, url: str) -> str:
+        own = _make_slug(self.name)
         if not self._by_base:
             return own
         parts = urlsplit(url)
-        name = _slug(f"{parts.netloc} {parts.path}")
-        while name in self.made:
+        name = _make_slug(f"{parts.netloc} {parts.path}")
+        while name in self.entries:
             name += "_"
         return name
 
-    def _url(self, operation: Operation | None) -> str:
-        return self._server(operation).url
+    def _find_url(self, operation: Operation | None) -> str:
+        return self._find_server(operation).url
 
-    def _server(self, operation: Operation | None) -> Base:
-        """The server of an operation, or of the document: the one that is wanted, else the first."""
+    def _find_server(self, operation: Operation | None) -> Server:
+        """The server of an operation, or of the document: the one that is wanted, otherwise the first."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
-            bases = self._servers(holder)
+            bases = self._list_servers(holder)
             if bases:
                 number = int(self.server) if self.server is not None and self.server.isdecimal() else None
                 if number is not None:
                     return bases[number - 1] if holder.pointer == () and 0 < number <= len(bases) else bases[0]
-                return next((base for at, base in self._told(holder) if self._is_wanted(at)), bases[0])
-        return Base(self._origin_path(), {}, "")
+                return next((base for at, base in self._locate_servers(holder) if self._is_wanted(at)), bases[0])
+        return Server(self._get_origin_path(), {}, "")
 
-    def _origin_path(self) -> str:
+    def _get_origin_path(self) -> str:
         origin = self.documents.origin
         return "" if origin is None else urljoin(origin, "/").rstrip("/")
 
-    def _servers(self, holder: Located) -> list[Base]:
-        return [base for _, base in self._told(holder)]
+    def _list_servers(self, holder: Located) -> list[Server]:
+        return [base for _, base in self._locate_servers(holder)]
 
-    def _told(self, holder: Located) -> list[tuple[Located, Base]]:
-        return [(at, _base(at, self.documents.origin)) for at in self.documents.items(holder, "servers")]
+    def _locate_servers(self, holder: Located) -> list[tuple[Located, Server]]:
+        return [(at, _read_server(at, self.documents.origin)) for at in self.documents.items(holder, "servers")]
 
     def _is_wanted(self, server: Located) -> bool:
         wanted = (self.server or "").rstrip("/")
         url, description = server.field("url"), server.field("description")
         return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
 
-    def checked(self) -> list[str]:
-        """A note on the servers of the document that are not called, where there are any.
+    def note_other_servers(self) -> list[str]:
+        """A note on the servers of the document that are not called, if there are any.
 
         Raises:
-            SelectionError: The one that is wanted is none of them.
+            SelectionError: The one that is wanted is not one of them.
         """
-        told = self._told(self.documents.root)
-        called = self._server(None)
+        located = self._locate_servers(self.documents.root)
+        called_server = self._find_server(None)
         if self.server is not None:
-            is_number = self.server.isdecimal() and 0 < int(self.server) <= len(told)
-            if not is_number and not any(self._is_wanted(at) for at, _ in told):
-                known = "; ".join(f"{number}: {base.shown}" for number, (_, base) in enumerate(told, 1)) or "none"
-                raise SelectionError(f"`{self.server}` is none of the document's servers ({known})")
-        others = [f"`{shorten(base.shown, 100)}`" for _, base in told if base.url != called.url]
+            is_number = self.server.isdecimal() and 0 < int(self.server) <= len(located)
+            if not is_number and not any(self._is_wanted(at) for at, _ in located):
+                choices = "; ".join(f"{number}: {base.label}" for number, (_, base) in enumerate(located, 1)) or "none"
+                raise SelectionError(f"`{self.server}` is not one of the document's servers ({choices})")
+        others = [f"`{shorten(base.label, 100)}`" for _, base in located if base.url != called_server.url]
         if not others:
             return []
-        more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-        variable_ = variable(self.name, "base url")
-        there = f"the server calls `{called.url}`; the document has {', '.join(others[:_LISTED])}{more} as well"
-        return [f"{there}, which --server takes, and so does `{variable_}` in the environment"]
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        setting = make_variable(self.name, "base url")
+        note = f"the server calls `{called_server.url}`; the document also has {', '.join(others[:_SHOWN])}{more}"
+        return [f"{note}; choose one with --server, or set `{setting}` in the environment"]
 
-    def _schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
-        """The alternatives of an operation, each with its schemes; None where nothing is said of it.
+    def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
+        """The alternatives of an operation, each with its schemes; None if the document does not say.
 
-        One that needs none although the others of the document do goes without, and only when it is refused with what
-        the others need, since documents say so of what does need it; on another host it always goes without. So does
-        one with a parameter where the key would go, which would be there twice. Where both will do, who calls is said.
+        An operation that needs none, although others of the document do, is called without credentials first, and with
+        those of the others if that is refused, because documents often say so of operations that do need them. On
+        another host it is always called without, and so is one with a parameter where the key would go, because the key
+        would be there twice. If credentials are optional, they are sent.
         """
-        own = self._security(operation.at)
-        asked = own or self._security(self.documents.root)
-        if asked is None:
+        own = self._find_security(operation.at)
+        requirements = own or self._find_security(self.documents.root)
+        if requirements is None:
             return None
-        found: list[dict[str, dict[str, Json]]] = []
-        refused = ""
-        for requirement in asked:
+        alternatives: list[dict[str, dict[str, Json]]] = []
+        reason = ""
+        for requirement in requirements:
             try:
-                found.append({name: self._scheme(name) for name in mapping(requirement)})
+                alternatives.append({name: self._find_scheme(name) for name in mapping(requirement)})
             except UnsupportedError as error:
-                refused = str(error)
+                reason = str(error)
         if own == []:
-            if self._url(operation) != self._url(None):
+            if self._find_url(operation) != self._find_url(None):
                 return []
-            taken = operations.places(self.documents, operation)
-            others = [each for each in found if not any(key.is_at(*place) for key in _keys(each) for place in taken)]
-            return [{}, *(each for each in others if each)]
-        if refused and not found:
-            raise UnsupportedError(refused)
-        return sorted(found, key=lambda each: not each)
+            places = operations.list_places(self.documents, operation)
+            others = [
+                alternative
+                for alternative in alternatives
+                if not any(key.is_at(*place) for key in _list_credentials(alternative) for place in places)
+            ]
+            return [{}, *(alternative for alternative in others if alternative)]
+        if reason and not alternatives:
+            raise UnsupportedError(reason)
+        return sorted(alternatives, key=lambda alternative: not alternative)
 
-    def _scopes(self, operation: Operation) -> Iterator[tuple[str, list[str]]]:
-        """The scopes that an operation asks for, by scheme."""
-        for requirement in self._security(operation.at) or self._security(self.documents.root) or ():
+    def _find_scopes(self, operation: Operation) -> Iterator[tuple[str, list[str]]]:
+        """The scopes that an operation needs, by scheme."""
+        for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
             for name, scopes in mapping(requirement).items():
                 listed = scopes if isinstance(scopes, list) else []
                 yield name, [one for one in listed if isinstance(one, str) and _SCOPE.fullmatch(one)]
 
-    def _security(self, holder: Located) -> list[Json] | None:
-        """What an operation, or the document, says of who may call; None where it says nothing."""
+    def _find_security(self, holder: Located) -> list[Json] | None:
+        """The `security` of an operation or of the document; None if it has none."""
         at = holder.get("security")
-        found = None if at is None else self.documents.instead(at, "`security`").value
-        return found if isinstance(found, list) else None
+        value = None if at is None else self.documents.follow(at, "`security`").value
+        return value if isinstance(value, list) else None
 
-    def _scheme(self, name: str) -> dict[str, Json]:
+    def _find_scheme(self, name: str) -> dict[str, Json]:
         components = self.documents.root.get("components")
-        holder = None if components is None else self.documents.instead(components, "`components`")
+        holder = None if components is None else self.documents.follow(components, "`components`")
         described = [] if holder is None else self.documents.entries(holder, "securitySchemes")
         at = dict(described).get(name)
         if at is None:
             raise UnsupportedError(f"it needs the security scheme `{name}`, which is not described")
-        at = self.documents.resolved(at)
+        at = self.documents.resolve(at)
         kind, scheme = at.field("type"), str(at.field("scheme") or "").lower()
-        env = variable(self.name, name)
-        if kind == "oauth2" and (grant := self._grant(at, env)):
+        env = make_variable(self.name, name)
+        if kind == "oauth2" and (grant := self._find_grant(at, env)):
             return {"type": "oauth2", **grant, "env": env}
         if kind in ("oauth2", "openIdConnect") or (kind == "http" and scheme == "bearer"):
             return {"type": "bearer", "env": env}
         if kind == "http" and scheme == "basic":
             return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
         where, key = at.field("in"), at.field("name")
-        if where == "header" and isinstance(key, str) and not _can_hold_a_key(key):
+        if where == "header" and isinstance(key, str) and not _is_key_header(key):
             raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
 
-    def _grant(self, scheme: Located, env: str) -> dict[str, Json]:
-        """How the server gets tokens by itself; nothing where it cannot, so that it is given one."""
+    def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
+        """How the server gets tokens by itself; empty if it cannot, and has to be given one."""
         flows = dict(scheme.entries("flows"))
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].field("tokenUrl") if flow in flows else None
-            whole = urljoin(f"{self._url(None)}/", url.strip()) if isinstance(url, str) else ""
-            if http.is_token_url(whole):
-                own = {"clientIdEnv": f"{env}_CLIENT_ID", "clientSecretEnv": f"{env}_CLIENT_SECRET"}
+            token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
+            if http.is_token_url(token_url):
+                settings = {"clientIdEnv": f"{env}_CLIENT_ID", "clientSecretEnv": f"{env}_CLIENT_SECRET"}
                 if flow == "authorizationCode":
-                    own["refreshTokenEnv"] = f"{env}_REFRESH_TOKEN"
-                return {"flow": flow, "tokenUrl": whole, **own}
+                    settings["refreshTokenEnv"] = f"{env}_REFRESH_TOKEN"
+                return {"flow": flow, "tokenUrl": token_url, **settings}
         return {}
 
 
-def _keys(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
-    """The keys of schemes that have a place and a name of their own in a request."""
+def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
+    """The API keys among the schemes, with their places in a request."""
     return [
         Credential(scheme, str(auth["in"]), str(auth["name"]))
         for scheme, auth in schemes.items()
@@ -271,41 +279,41 @@ def _keys(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
     ]
 
 
-def _can_hold_a_key(header: str) -> bool:
+def _is_key_header(header: str) -> bool:
     return bool(http.TOKEN.fullmatch(header)) and not http.is_ours(header) and not http.steers(header)
 
 
-def variable(*parts: str) -> str:
+def make_variable(*parts: str) -> str:
     """An environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
     words: list[str] = []
     for part in parts:
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
-        found = [word.upper() for word in naming.words(spaced) if word.isascii()]
-        if words and found[: len(words)] == words:
-            found = found[len(words) :]
-        words += found
+        new_words = [word.upper() for word in naming.words(spaced) if word.isascii()]
+        if words and new_words[: len(words)] == words:
+            new_words = new_words[len(words) :]
+        words += new_words
     text = "_".join(words)
     return text if text[:1].isalpha() else f"API_{text}"
 
 
-def _slug(name: str) -> str:
+def _make_slug(name: str) -> str:
     return "_".join(word.lower() for word in naming.words(name)) or "api"
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """A server of a document: its URL without the slash at its end, perhaps with variables in braces, and these.
+class Server:
+    """A server of a document: its URL without a slash at the end, perhaps with variables in braces, and those.
 
-    A URL without a host is a path. `shown` is how the document calls it.
+    A URL without a host is a path. `label` is how the document calls it.
     """
 
     url: str
     variables: Mapping[str, Mapping[str, Json]]
-    shown: str
+    label: str
 
 
-def _base(server: Located, origin: str | None) -> Base:
-    """A server, in which variables have their values but for those that the environment can set.
+def _read_server(server: Located, origin: str | None) -> Server:
+    """A server, in which variables have their values, except for those that the environment can set.
 
     Args:
         server: Where it stands.
@@ -313,39 +321,39 @@ def _base(server: Located, origin: str | None) -> Base:
     """
     url = server.field("url")
     description = server.field("description")
-    shown = f"{url} ({description})" if isinstance(description, str) and description.strip() else str(url)
+    label = f"{url} ({description})" if isinstance(description, str) and description.strip() else str(url)
     if not isinstance(url, str):
-        return Base("", {}, shown)
-    described = {name: one for name, one in server.entries("variables") if f"{{{name}}}" in url}
-    open_ = {name: one for name, one in described.items() if _can_be_set(name, one, url)}
-    closed = {name: one.field("default") for name, one in described.items() if name not in open_}
-    template = http.VARIABLE.sub(lambda found: str(closed.get(found[1], found[0])), url).strip()
+        return Server("", {}, label)
+    described = {name: variable_ for name, variable_ in server.entries("variables") if f"{{{name}}}" in url}
+    settable = {name: variable_ for name, variable_ in described.items() if _can_be_set(name, variable_, url)}
+    fixed = {name: variable_.field("default") for name, variable_ in described.items() if name not in settable}
+    template = http.VARIABLE.sub(lambda match: str(fixed.get(match[1], match[0])), url).strip()
     filled = http.VARIABLE.sub(
-        lambda found: str(open_[found[1]].field("default")) if found[1] in open_ else found[0], template
+        lambda match: str(settable[match[1]].field("default")) if match[1] in settable else match[0], template
     )
     if origin is not None and not http.VARIABLE.search(filled) and "://" not in template.partition("/")[0] + "//":
         template = filled = urljoin(origin, filled)
     parts = http.split(filled)
     if parts is None:
-        return Base("", {}, shown)
+        return Server("", {}, label)
     is_whole = parts.scheme in ("http", "https") and parts.netloc and not http.VARIABLE.search(filled)
     if is_whole and not (parts.query or parts.fragment or parts.username):
-        variables = {name: _variable(one) for name, one in open_.items()}
-        return Base(template.rstrip("/"), variables, shown)
-    return Base(parts.path.rstrip("/") if not parts.scheme else "", {}, shown)
+        variables = {name: _read_variable(variable_) for name, variable_ in settable.items()}
+        return Server(template.rstrip("/"), variables, label)
+    return Server(parts.path.rstrip("/") if not parts.scheme else "", {}, label)
 
 
 def _can_be_set(name: str, variable: Located, url: str) -> bool:
-    """Whether the environment can say what a variable is: it stays in its place, and there is more than one value."""
-    values = _variable(variable)
-    listed = values.get("enum")
+    """Whether the environment can set a variable: the value cannot leave its place, and it is not the only one."""
+    allowed = _read_variable(variable)
+    listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
         return isinstance(listed, list) and {*listed} == {"http", "https"}
-    every = [values["default"], *(listed if isinstance(listed, list) else ())]
-    return (listed is None or len(listed) > 1) and all(servers.is_part(str(one)) for one in every)
+    values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
+    return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)
 
 
-def _variable(variable: Located) -> dict[str, Any]:
+def _read_variable(variable: Located) -> dict[str, Any]:
     """A variable's default, and the values that it may have; the default is one of them (3.1.1, section 4.8.6)."""
     default, listed = str(variable.field("default") or ""), variable.field("enum")
     if not isinstance(listed, list) or not listed:

@@ -1,7 +1,7 @@
-"""The files of an OpenAPI document, and what references in them lead to. Swagger 2.0 is read as OpenAPI 3.0.
+"""The files of an OpenAPI document, and the targets of references in them. Swagger 2.0 is read as OpenAPI 3.0.
 
 Takes the path of the root document and reads it, and other files below its folder when a reference names them. It
-gives values with the place that they were found at. Nothing is fetched, and no file outside the folder is read
+gives values with their places. Nothing is fetched, and no file outside the folder is read
 (OpenAPI 3.1.1, section 4.6: references are relative to the document that they stand in).
 """
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MAX_HOPS = 32
-"""How long a chain of references may be that lead to nothing but references."""
+"""How long a chain of references to references may be."""
 _LONGEST = 500
-"""Characters of a reference that a message has: all of it, but for what nobody wrote by hand."""
+"""Characters of a reference in a message, more than anyone writes by hand."""
 
 
 class UnsupportedError(ValueError):
     """A part of the document needs something that is not supported, or that is not there; the message names it."""
 
 
-def told(error: UnsupportedError | RecursionError) -> str:
-    """Why a part of the document is not taken, for people."""
+def explain(error: UnsupportedError | RecursionError) -> str:
+    """Why a part of the document was left out, for people."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -54,7 +54,7 @@ class Located:
     pointer: tuple[str, ...]
 
     @property
-    def shown(self) -> str:
+    def reference(self) -> str:
         """Where it stands, as a reference with its file: `api.yaml#/components/schemas/Pet`."""
         return f"{self.file}{pointer_text(self.pointer)}"
 
@@ -89,23 +89,23 @@ class Located:
 class Documents:
     """The root document, and the other files that it is made of, each read once, when it is first asked for."""
 
-    def __init__(self, path: str, reader: Reader, *, alone: bool = False, origin: str | None = None) -> None:
+    def __init__(self, path: str, reader: Reader, *, is_alone: bool = False, origin: str | None = None) -> None:
         """Read the root document.
 
         Args:
             path: The file.
             reader: Where it comes from, and others that it refers to.
-            alone: Whether there are no others.
+            is_alone: Whether there are no others.
             origin: The URL that it is from, if it is from one.
 
         Raises:
-            DocumentError: It cannot be read, is no JSON or YAML, or not an OpenAPI document of a version that is
+            DocumentError: It cannot be read, is not JSON or YAML, or is not an OpenAPI document of a version that is
                 supported.
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
-        """What references stand in place of that the specification has none for, by their places."""
+        """What references stand for that were followed although the specification does not allow them, by place."""
         self._reader = reader
-        self._is_alone = alone
+        self._is_alone = is_alone
         self.origin = origin
         """The URL that the document is from; servers without a host are relative to it (3.1.1, section 4.8.5)."""
         self._folder, self._name = posixpath.split(path)
@@ -117,20 +117,20 @@ class Documents:
         self._swagger: dict[str, Json] | None = None
         if str(root.get("swagger")) in ("2.0", "2"):
             self._swagger = root
-            root = self._values[self._name] = swagger.converted(root)
+            root = self._values[self._name] = swagger.convert(root)
         if "swagger" in root:
             raise DocumentError(
                 f"it is Swagger {shorten(str(root['swagger']))}; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"
             )
         version = root.get("openapi")
-        known = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
-        if known is None:
+        match = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
+        if match is None:
             raise DocumentError(
                 f"its `openapi` is {shorten(str(version))}; OpenAPI 3.0, 3.1 and 3.2 can be imported"
                 if version is not None
                 else "it is not an OpenAPI document: it has no `openapi`, which says the version"
             )
-        self.minor = int(known[1])
+        self.minor = int(match[1])
         """Which 3.x it is."""
 
     @property
@@ -138,7 +138,7 @@ class Documents:
         """The root document."""
         return Located(self._values[self._name], self._name, ())
 
-    def resolved(self, at: Located) -> Located:
+    def resolve(self, at: Located) -> Located:
         """What `at` is, or where it is a reference, what that leads to in the end.
 
         A `description` or `summary` beside the reference replaces the one that is found (3.1.1, section 4.8.23).
@@ -159,52 +159,54 @@ class Documents:
             at = self.target(reference, at.file)
         raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
 
-    def instead(self, at: Located, what: str) -> Located:
-        """As `resolved`, for `what` the specification has no references for, but bundlers of documents follow them.
+    def follow(self, at: Located, what: str) -> Located:
+        """As `resolve`, for `what` the specification has no references for, but bundlers of documents follow them.
 
         Raises:
-            UnsupportedError: As `resolved`; or something else stands beside the reference, which then means nothing.
+            UnsupportedError: As `resolve`; or something else stands beside the reference, which then means nothing.
         """
         if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
             return at
         beside = [key for key in at.value if key not in ("$ref", "summary", "description") and not key.startswith("x-")]
         if beside:
-            raise UnsupportedError(f"`{beside[0]}` stands beside a reference in {at.shown}, which is undefined")
-        found = self.resolved(at)
+            raise UnsupportedError(f"`{beside[0]}` stands beside a reference in {at.reference}, which is undefined")
+        target = self.resolve(at)
         self.followed.setdefault((at.file, at.pointer), what)
-        return found
+        return target
 
     def entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
         """The entries of the mapping below a key, which may be a reference; none where there is none.
 
         Raises:
-            UnsupportedError: As `instead`.
+            UnsupportedError: As `follow`.
         """
         below = at.get(key)
-        found = None if below is None else self.instead(below, f"`{key}`")
-        if found is None or not isinstance(found.value, dict):
+        target = None if below is None else self.follow(below, f"`{key}`")
+        if target is None or not isinstance(target.value, dict):
             return []
-        return [(name, found / name) for name in found.value]
+        return [(name, target / name) for name in target.value]
 
     def items(self, at: Located, key: str) -> list[Located]:
         """The items of the list below a key, which may be a reference; none where there is none.
 
         Raises:
-            UnsupportedError: As `instead`.
+            UnsupportedError: As `follow`.
         """
         below = at.get(key)
-        found = None if below is None else self.instead(below, f"`{key}`")
-        if found is None or not isinstance(found.value, list):
+        target = None if below is None else self.follow(below, f"`{key}`")
+        if target is None or not isinstance(target.value, list):
             return []
-        return [found / str(index) for index in range(len(found.value))]
+        return [target / str(index) for index in range(len(target.value))]
 
-    def told(self) -> list[str]:
-        """A note on the references that `instead` has followed, where there are any."""
+    def note_followed(self) -> list[str]:
+        """A note on the references that `follow` has followed, if there are any."""
         kinds = Counter(self.followed.values())
-        listed = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
+        places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
         if not kinds:
             return []
-        return [f"references were followed where the specification has none, as bundlers do: in place of {listed}"]
+        return [
+            f"references were followed where the specification does not allow any, as bundlers do: in place of {places}"
+        ]
 
     def target(self, reference: str, file: str) -> Located:
         """What a reference that stands in `file` leads to.
@@ -218,28 +220,26 @@ class Documents:
             if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
             if paths.no_path(unquote(where)):
-                raise UnsupportedError(
-                    f"the reference `{shorten(reference, _LONGEST)}` is to what no file can be called"
-                )
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is not a valid path")
             resolved = paths.resolve("", file, unquote(where))
             if resolved is None:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder")
             path = resolved
             if self._is_alone and path != self._name:
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
-        at = Located(self._value(path, reference), path, ())
+        at = Located(self._load(path, reference), path, ())
         if fragment and not fragment.startswith("/"):
             raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
         for name in split_pointer(unquote(fragment)):
             if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
-                at = self.instead(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolved(at)
+                at = self.follow(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolve(at)
             try:
                 at = at / name
             except (KeyError, IndexError, TypeError, ValueError):
                 raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leads nowhere") from None
         return at
 
-    def _value(self, path: str, reference: str) -> Json:
+    def _load(self, path: str, reference: str) -> Json:
         if path not in self._values:
             try:
                 if not self._reader.within(posixpath.join(self._folder, path), self._folder):
@@ -247,7 +247,7 @@ class Documents:
                         f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder"
                     )
                 value = self._read(path)
-                self._values[path] = value if self._swagger is None else swagger.part(value, self._swagger)
+                self._values[path] = value if self._swagger is None else swagger.convert_part(value, self._swagger)
             except DocumentError as error:
                 raise UnsupportedError(
                     f"the reference `{shorten(reference, _LONGEST)}` cannot be read: {error}"
@@ -268,5 +268,5 @@ class Documents:
 
 
 def mapping(value: Any) -> dict[str, Json]:
-    """The value, where it is a mapping; else an empty one."""
+    """The value if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, dict) else {}

@@ -20,28 +20,28 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 
 
-def plain(media: str) -> str:
+def strip_parameters(media: str) -> str:
     """A media type without its parameters, in lower case (RFC 9110, section 8.3.1)."""
     return media.partition(";")[0].strip().lower()
 
 
 def is_json(media: str) -> bool:
     """Whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
-    return plain(media) in (JSON, "text/json") or plain(media).endswith("+json")
+    return strip_parameters(media) in (JSON, "text/json") or strip_parameters(media).endswith("+json")
 
 
 def is_range(media: str) -> bool:
-    """Whether it stands for several media types, and is none itself (RFC 9110, section 12.5.1)."""
-    return "*" in plain(media)
+    """Whether it stands for several media types, and is not one itself (RFC 9110, section 12.5.1)."""
+    return "*" in strip_parameters(media)
 
 
 def is_any(media: str) -> bool:
-    """Whether it is a range that JSON and all else is in."""
-    return plain(media) in ("*/*", "application/*")
+    """Whether it is a range that includes JSON."""
+    return strip_parameters(media) in ("*/*", "application/*")
 
 
-def concrete(media: str, schema: Located | None) -> str | None:
-    """The media type that is sent for an entry of a `content`; None for a range that none is known of.
+def make_concrete(media: str, schema: Located | None) -> str | None:
+    """The media type that is sent for an entry of a `content`; None for a range without a known one.
 
     Args:
         media: The key of the entry.
@@ -54,10 +54,10 @@ def concrete(media: str, schema: Located | None) -> str | None:
         return BYTES if is_bytes else JSON
     if is_json(media):
         return JSON
-    return "text/plain" if plain(media) == "text/*" else None
+    return "text/plain" if strip_parameters(media) == "text/*" else None
 
 
-def ordered(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], int]) -> list[str]:
+def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], int]) -> list[str]:
     """Media types, the best first.
 
     Args:
@@ -65,16 +65,16 @@ def ordered(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str]
         preferred: Those that go before the others, the first of them first.
         rank: How far behind a media type stands for what it is; one below 0 is left out.
     """
-    wanted = [plain(media) for media in preferred]
+    wanted = [strip_parameters(media) for media in preferred]
 
-    def order(name: str) -> tuple[int, bool, int, int]:
-        media = plain(name)
-        asked = wanted.index(media) if media in wanted else len(wanted)
-        return asked, is_range(media), rank(name), _json_order(media)
+    def get_order(name: str) -> tuple[int, bool, int, int]:
+        media = strip_parameters(name)
+        preference = wanted.index(media) if media in wanted else len(wanted)
+        return preference, is_range(media), rank(name), _rank_json(media)
 
-    return sorted((name for name in names if rank(name) >= 0), key=order)
+    return sorted((name for name in names if rank(name) >= 0), key=get_order)
 
 
-def _json_order(media: str) -> int:
+def _rank_json(media: str) -> int:
     """Where a type of JSON stands among others: JSON itself, then an object as a patch, and a list of steps last."""
     return {JSON: 0, MERGE_PATCH: 1, JSON_PATCH: 3}.get(media, 2)

@@ -1,7 +1,7 @@
-"""Which operations become tools, and what the tools are called.
+"""Which operations become tools, and the names of the tools.
 
-Takes operations and what the user asked for; gives each that is wanted a name that every client takes. A name depends
-on its operation alone, unless two would be one.
+Takes operations and what the user asked for; gives each that is wanted a name that every client accepts. A name
+depends on its operation alone, unless two would be the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from toolwright import naming
 from toolwright.importers.openapi.operations import METHODS
-from toolwright.importers.reading import RefusedError
+from toolwright.importers.reading import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,8 +27,8 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST = 64
 
 
-class SelectionError(RefusedError):
-    """What the user asked for fits no operation; the message says what."""
+class SelectionError(SourceError):
+    """What the user asked for does not match any operation; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Selection:
 def select(
     operations: Iterable[Operation], selection: Selection, tags: Sequence[str] = ()
 ) -> list[tuple[str, Operation, bool]]:
-    """The operations that are wanted, with the names of their tools, and whether another's took the usual name.
+    """The operations that are wanted, with the names of their tools, and whether another one has the usual name.
 
     Args:
         operations: All operations.
@@ -58,49 +58,49 @@ def select(
         tags: The tags that the document lists, which are ordered so.
 
     Raises:
-        SelectionError: A pattern or a rename fits no operation, or two tools would have one name that was asked for.
+        SelectionError: A pattern or a rename does not match any operation, or two tools would have the same name.
     """
-    every = list(operations)
+    all_operations = list(operations)
     for pattern in (*selection.include, *selection.exclude):
-        if not any(_fits(operation, pattern) for operation in every):
+        if not any(_matches(operation, pattern) for operation in all_operations):
             hint = f"; a method is in capitals: `{pattern.upper()}`" if pattern in METHODS else ""
-            raise SelectionError(f"`{pattern}` fits no `operationId`, tag, path or method{hint}")
-    wanted = [operation for operation in every if _is_wanted(operation, selection)]
+            raise SelectionError(f"`{pattern}` does not match any `operationId`, tag, path or method{hint}")
+    wanted = [operation for operation in all_operations if _is_wanted(operation, selection)]
     if selection.by_tag:
-        order = {tag: index for index, tag in enumerate(dict.fromkeys([*tags, *_tags(wanted)]))}
+        order = {tag: index for index, tag in enumerate(dict.fromkeys([*tags, *_list_first_tags(wanted)]))}
         wanted.sort(key=lambda operation: order[operation.tags[0]] if operation.tags else len(order))
-    plain = [_tagged(operation) if selection.by_tag else _plain(operation) for operation in wanted]
-    meetings = Counter(plain)
-    taken = set(plain)
+    usual_names = [_name_by_tag(operation) if selection.by_tag else _name_by_id(operation) for operation in wanted]
+    meetings = Counter(usual_names)
+    names = set(usual_names)
     named: list[tuple[str, Operation, bool]] = []
     renamed: set[str] = set()
-    for operation, own in zip(wanted, plain, strict=True):
-        name = own
-        if meetings[own] > 1 and any(own == other for other, *_ in named):
-            name = _by_path(operation)
-            if name in taken:
-                name = _cut(f"{name}_{_digest(f'{operation.method} {operation.path}')}", "")
-            taken.add(name)
-        asked = [key for key in (operation.id, own) if key is not None and key in selection.rename]
-        renamed.update(asked)
-        named.append((selection.rename[asked[0]] if asked else name, operation, not asked and name != own))
+    for operation, usual_name in zip(wanted, usual_names, strict=True):
+        name = usual_name
+        if meetings[usual_name] > 1 and any(usual_name == other for other, *_ in named):
+            name = _name_by_path(operation)
+            if name in names:
+                name = _truncate(f"{name}_{_digest(f'{operation.method} {operation.path}')}", "")
+            names.add(name)
+        renames = [key for key in (operation.id, usual_name) if key is not None and key in selection.rename]
+        renamed.update(renames)
+        named.append((selection.rename[renames[0]] if renames else name, operation, not renames and name != usual_name))
     if missing := [old for old in selection.rename if old not in renamed]:
         raise SelectionError(f"there is no operation `{missing[0]}` to rename")
-    final = [(selection.prefix + name, operation, meets) for name, operation, meets in named]
-    counts = Counter(name for name, *_ in final)
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise SelectionError(f"two tools would be called `{twice[0]}`")
-    return final
+    prefixed = [(selection.prefix + name, operation, is_renamed) for name, operation, is_renamed in named]
+    counts = Counter(name for name, *_ in prefixed)
+    if duplicates := [name for name, count in counts.items() if count > 1]:
+        raise SelectionError(f"two tools would be called `{duplicates[0]}`")
+    return prefixed
 
 
 def _is_wanted(operation: Operation, selection: Selection) -> bool:
-    included = not selection.include or any(_fits(operation, pattern) for pattern in selection.include)
-    return included and not any(_fits(operation, pattern) for pattern in selection.exclude)
+    included = not selection.include or any(_matches(operation, pattern) for pattern in selection.include)
+    return included and not any(_matches(operation, pattern) for pattern in selection.exclude)
 
 
-def _fits(operation: Operation, pattern: str) -> bool:
-    known = (operation.id, operation.path, *operation.tags)
-    if any(text is not None and fnmatchcase(text, pattern) for text in known):
+def _matches(operation: Operation, pattern: str) -> bool:
+    texts = (operation.id, operation.path, *operation.tags)
+    if any(text is not None and fnmatchcase(text, pattern) for text in texts):
         return True
     method, _, path = pattern.partition(" ")
     if not path:
@@ -108,36 +108,36 @@ def _fits(operation: Operation, pattern: str) -> bool:
     return fnmatchcase(operation.method, method.lower()) and fnmatchcase(operation.path, path.strip())
 
 
-def _tags(operations: Iterable[Operation]) -> list[str]:
+def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
     """The first tags of operations, in their order."""
     return [operation.tags[0] for operation in operations if operation.tags]
 
 
-def _tagged(operation: Operation) -> str:
+def _name_by_tag(operation: Operation) -> str:
     """The usual name, with the operation's first tag in front, unless it begins so."""
-    name = _plain(operation)
+    name = _name_by_id(operation)
     tag = [word.lower() for word in naming.words(operation.tags[0])] if operation.tags else []
     if not tag or [word.lower() for word in naming.words(name)][: len(tag)] == tag:
         return name
     prefix = _REFUSED.sub("_", "_".join(tag)).strip("_")
-    return _cut(f"{prefix}_{name}", f"{operation.tags[0]} {name}") if prefix else name
+    return _truncate(f"{prefix}_{name}", f"{operation.tags[0]} {name}") if prefix else name
 
 
-def _plain(operation: Operation) -> str:
+def _name_by_id(operation: Operation) -> str:
     if operation.id is None:
-        return _by_path(operation)
-    kept = _REFUSED.sub("_", operation.id.strip())
-    kept = kept if kept == operation.id else kept.strip("_")
-    return _cut(kept, operation.id) if kept else _by_path(operation)
+        return _name_by_path(operation)
+    name = _REFUSED.sub("_", operation.id.strip())
+    name = name if name == operation.id else name.strip("_")
+    return _truncate(name, operation.id) if name else _name_by_path(operation)
 
 
-def _by_path(operation: Operation) -> str:
+def _name_by_path(operation: Operation) -> str:
     """The method and the words of the path: `get_users_user_id`."""
     words = [word.lower() for word in naming.words(operation.path)]
-    return _cut(_REFUSED.sub("_", "_".join([operation.method, *words])).strip("_"), operation.path)
+    return _truncate(_REFUSED.sub("_", "_".join([operation.method, *words])).strip("_"), operation.path)
 
 
-def _cut(name: str, source: str) -> str:
+def _truncate(name: str, source: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 7]}_{_digest(source or name)}"
 
 

@@ -1,7 +1,7 @@
 """The operations of an OpenAPI document: what is called, and what it takes and gives.
 
 Takes the document; gives each operation with its references to parameters, bodies and responses resolved, and the
-reason for each that cannot be told. Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections
+reason for each that cannot be read. Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections
 "Path Item Object" and "Operation Object").
 """
 
@@ -64,17 +64,17 @@ class Operation:
     @property
     def id(self) -> str | None:
         """Its `operationId`."""
-        found = self.at.field("operationId")
-        return found if isinstance(found, str) and found.strip() else None
+        operation_id = self.at.field("operationId")
+        return operation_id if isinstance(operation_id, str) and operation_id.strip() else None
 
     @property
     def tags(self) -> tuple[str, ...]:
         """Its tags."""
-        found = self.at.field("tags")
-        return tuple(tag for tag in found if isinstance(tag, str)) if isinstance(found, list) else ()
+        tags = self.at.field("tags")
+        return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """What it is called in notes."""
         name = f"{self.method.upper()} {self.path}"
         return f"`{self.id}` ({name})" if self.id else f"`{name}`"
@@ -82,17 +82,17 @@ class Operation:
     @property
     def description(self) -> str | None:
         """Its summary and its description, once where they are the same."""
-        given = [self.at.field("summary") or self.item.field("summary")]
-        given.append(self.at.field("description") or self.item.field("description"))
-        texts = dict.fromkeys(text.strip() for text in given if isinstance(text, str) and text.strip())
+        values = [self.at.field("summary") or self.item.field("summary")]
+        values.append(self.at.field("description") or self.item.field("description"))
+        texts = dict.fromkeys(text.strip() for text in values if isinstance(text, str) and text.strip())
         summary = next(iter(texts), "")
         if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
             del texts[summary]
         return "\n\n".join(texts) or None
 
 
-def every(documents: Documents, notes: list[str]) -> Iterator[Operation]:
-    """The operations, in the document's order; what cannot be called is told.
+def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
+    """The operations, in the document's order, with a note for each that cannot be called.
 
     Raises:
         DocumentError: Its `paths` cannot be read.
@@ -107,14 +107,14 @@ def every(documents: Documents, notes: list[str]) -> Iterator[Operation]:
         if path.startswith("x-"):
             continue
         try:
-            item = _item(documents, entry)
+            item = _resolve_item(documents, entry)
         except UnsupportedError as error:
             notes.append(f"`{path}` was left out: {error}")
             continue
         for method in item.value:
             if method in METHODS and (method != "query" or documents.minor >= 2):
                 try:
-                    at = documents.instead(item / method, "an operation")
+                    at = documents.follow(item / method, "an operation")
                 except UnsupportedError as error:
                     notes.append(f"`{method.upper()} {path}` was left out: {error}")
                     continue
@@ -125,44 +125,44 @@ def every(documents: Documents, notes: list[str]) -> Iterator[Operation]:
                 notes.append(f"`{method}` of `{path}`{others} was left out: no tool can call it")
     webhooks = mapping(documents.root.field("webhooks"))
     if webhooks:
-        notes.append(f"webhooks were left out, since the API is what calls them: {', '.join(webhooks)}")
+        notes.append(f"webhooks were left out, because the API calls them: {', '.join(webhooks)}")
 
 
-def _item(documents: Documents, entry: Located) -> Located:
+def _resolve_item(documents: Documents, entry: Located) -> Located:
     """A path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:
         return entry
-    target = documents.resolved(Located({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
+    target = documents.resolve(Located({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
     if not isinstance(target.value, dict):
-        raise UnsupportedError("its reference leads to what is no path item")
+        raise UnsupportedError("its reference does not lead to a path item")
     if any(key in entry.value for key in (*METHODS, "parameters", "servers")):
         raise UnsupportedError("it has a reference and operations beside it, which is undefined")
     return target
 
 
-def places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
+def list_places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
     """Where the parameters of an operation and of its path item go, and what they are called there.
 
     Raises:
         UnsupportedError: A reference leads nowhere.
     """
     listed = [entry for holder in (operation.item, operation.at) for entry in documents.items(holder, "parameters")]
-    described = [documents.resolved(entry) for entry in listed]
+    described = [documents.resolve(entry) for entry in listed]
     return [(str(at.field("in")), str(at.field("name"))) for at in described]
 
 
-def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
+def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
     """The parameters of an operation and of its path item; the operation's own replace those of the same place.
 
     Raises:
         UnsupportedError: One of them has what is not supported.
     """
-    found: dict[tuple[str, str], Parameter] = {}
+    by_place: dict[tuple[str, str], Parameter] = {}
     for holder in (operation.item, operation.at):
         for entry in documents.items(holder, "parameters"):
-            at = documents.resolved(entry)
+            at = documents.resolve(entry)
             name, where = at.field("name"), at.field("in")
             if not isinstance(name, str) or not name:
                 raise UnsupportedError("a parameter has no name")
@@ -172,8 +172,8 @@ def parameters(documents: Documents, operation: Operation) -> list[Parameter]:
                 continue
             if where == "header" and (http.steers(name) or not http.TOKEN.fullmatch(name)):
                 raise UnsupportedError(f"the parameter `{name}` cannot be a header")
-            found[where, name] = _parameter(documents, at, name, cast("In", where))
-    return list(found.values())
+            by_place[where, name] = _read_parameter(documents, at, name, cast("In", where))
+    return list(by_place.values())
 
 
 _STYLES: dict[str, tuple[str, ...]] = {
@@ -185,8 +185,8 @@ _STYLES: dict[str, tuple[str, ...]] = {
 """How values are written, by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
 
 
-def _parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:
-    content = media_types(documents, at)
+def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:
+    content = list_media_types(documents, at)
     media = schema = None
     if content:
         if len(content) > 1:
@@ -217,22 +217,22 @@ def _parameter(documents: Documents, at: Located, name: str, where: In) -> Param
     )
 
 
-def body(documents: Documents, operation: Operation) -> Located | None:
+def find_body(documents: Documents, operation: Operation) -> Located | None:
     """The request body of an operation; None where it has none.
 
     Raises:
         UnsupportedError: Its reference leads nowhere.
     """
-    found = operation.at.get("requestBody")
-    if found is None or found.value is None:
+    reference = operation.at.get("requestBody")
+    if reference is None or reference.value is None:
         return None
-    at = documents.resolved(found)
+    at = documents.resolve(reference)
     if not isinstance(at.value, dict):
         raise UnsupportedError("its `requestBody` is not a mapping")
     return at
 
 
-def responses(documents: Documents, operation: Operation) -> list[Located]:
+def list_responses(documents: Documents, operation: Operation) -> list[Located]:
     """The responses that say success (`200`, `2XX`), each perhaps a reference.
 
     Raises:
@@ -242,10 +242,10 @@ def responses(documents: Documents, operation: Operation) -> list[Located]:
     return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
 
 
-def media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
+def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
     """The entries of a `content`; one may be a reference (3.2.0, section 4.14).
 
     Raises:
         UnsupportedError: A reference leads nowhere.
     """
-    return [(media, documents.resolved(entry)) for media, entry in documents.entries(at, "content")]
+    return [(media, documents.resolve(entry)) for media, entry in documents.entries(at, "content")]

@@ -1,7 +1,7 @@
 """What an operation gives, as a tool's `outputSchema`.
 
-Takes an operation; gives the schema of the JSON of its successful responses. Where one of them is something else than
-JSON with a schema, or cannot be told, nothing can be promised, and there is none. A response without a body is `null`.
+Takes an operation; gives the schema of the JSON of its successful responses. If one of them is not JSON with a
+schema, or cannot be read, there is none, because nothing can be promised. A response without a body is `null`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolwright.importers.openapi import media as media_types
 from toolwright.importers.openapi import operations
-from toolwright.importers.openapi.documents import UnsupportedError, told
+from toolwright.importers.openapi.documents import UnsupportedError, explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,89 +29,91 @@ _NULL: dict[str, Json] = {"type": "null"}
 class Result:
     """An `outputSchema`, where there is one, the shared schemas that it refers to, and what clients ask for.
 
-    `accept` is the value of the `Accept` header, where it is not JSON. `untold` says why a response cannot be told.
+    `accept` is the value of the `Accept` header, where it is not JSON. `no_schema_reason` says why a response cannot be
+    read.
     """
 
     schema: Json
     uses: frozenset[str]
     accept: str | None
-    untold: str | None = None
+    no_schema_reason: str | None = None
 
 
-def of(operation: Operation, schemas: Schemas, options: Options) -> Result:
+def make_result(operation: Operation, schemas: Schemas, options: Options) -> Result:
     """The result of an operation, in what the user prefers of the media types that it may have."""
-    found: list[Json] = []
+    alternatives: list[Json] = []
     uses: frozenset[str] = frozenset()
     contents: list[Mapping[str, Located]] = []
     is_known, is_empty, are_objects = True, False, True
-    responses, untold = _responses(operation, schemas)
+    responses, reason = _read_responses(operation, schemas)
     for at in responses:
         try:
-            content = dict(operations.media_types(schemas.documents, at))
+            content = dict(operations.list_media_types(schemas.documents, at))
             if not content:
                 is_empty = True
                 continue
             contents.append(content)
-            media = _best(content, options.media_types)[0]
+            media = _rank(content, options.media_types)[0]
             schema = content[media].get("schema") if _is_json(media, content[media]) else None
             if not options.output_schemas or schema is None or schema.value in (True, {}):
                 is_known = False
             else:
-                made, more = schemas.converted(schema, "response")
-                uses |= more
+                converted, more_uses = schemas.convert(schema, "response")
+                uses |= more_uses
                 are_objects = are_objects and schemas.describes_object(schema)
-                if made not in found:
-                    found.append(made)
+                if converted not in alternatives:
+                    alternatives.append(converted)
         except (UnsupportedError, RecursionError) as error:
-            untold = untold or told(error)
-    accept = _accept(contents, options.media_types)
-    if untold is not None or not found or not is_known:
-        return Result(None, frozenset(), accept, untold)
+            reason = reason or explain(error)
+    accept = _make_accept(contents, options.media_types)
+    if reason is not None or not alternatives or not is_known:
+        return Result(None, frozenset(), accept, reason)
     if is_empty:
-        found.append(_NULL)
-    made = found[0] if len(found) == 1 else {"anyOf": found}
-    if are_objects and not is_empty and isinstance(made, dict) and made.get("type") != "object":
-        made = {"type": "object", **made}  # what clients before 2026-07-28 need to see
-    return Result(made, uses, accept)
+        alternatives.append(_NULL)
+    converted = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
+    if are_objects and not is_empty and isinstance(converted, dict) and converted.get("type") != "object":
+        converted = {"type": "object", **converted}  # what clients before 2026-07-28 need to see
+    return Result(converted, uses, accept)
 
 
-def _responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], str | None]:
+def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], str | None]:
     """The responses that can be read, and why one cannot."""
-    found: list[Located] = []
-    untold: str | None = None
+    responses: list[Located] = []
+    reason: str | None = None
     try:
-        for entry in operations.responses(schemas.documents, operation):
+        for entry in operations.list_responses(schemas.documents, operation):
             try:
-                found.append(schemas.documents.resolved(entry))
+                responses.append(schemas.documents.resolve(entry))
             except UnsupportedError as error:
-                untold = untold or told(error)
+                reason = reason or explain(error)
     except UnsupportedError as error:
-        untold = told(error)
-    return found, untold
+        reason = explain(error)
+    return responses, reason
 
 
-def _best(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]:
+def _rank(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]:
     """The media types of a response, the best first."""
-    return media_types.ordered(content, preferred, lambda media: 0 if _is_json(media, content[media]) else 1)
+    return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media]) else 1)
 
 
 def _is_json(media: str, entry: Located) -> bool:
-    """Whether an answer in a media type is JSON; a call asks for JSON where anything will do but a text."""
+    """Whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schema.field("type") == "string"):
         return False
-    return media_types.is_json(media_types.concrete(media, schema) or media)
+    return media_types.is_json(media_types.make_concrete(media, schema) or media)
 
 
-def _accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
+def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
     """What calls ask for: what is read of each response, or all of it where none is JSON; None for plain JSON."""
-    best = [(_best(content, preferred)[0], content) for content in contents]
-    asked = [media for media, _ in best]
-    if not {*map(media_types.plain, preferred)} & {*map(media_types.plain, asked)}:
+    best_types = [(_rank(content, preferred)[0], content) for content in contents]
+    requested = [media for media, _ in best_types]
+    if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:
         if any(
-            media_types.concrete(media, content[media].get("schema")) == media_types.JSON for media, content in best
+            media_types.make_concrete(media, content[media].get("schema")) == media_types.JSON
+            for media, content in best_types
         ):
             return None
-        json = [media for media, content in best if _is_json(media, content[media])]
-        asked = json or sorted((media for content in contents for media in content), key=media_types.is_range)
-    return ", ".join(dict.fromkeys(asked)) if asked and asked != [media_types.JSON] else None
+        json = [media for media, content in best_types if _is_json(media, content[media])]
+        requested = json or sorted((media for content in contents for media in content), key=media_types.is_range)
+    return ", ".join(dict.fromkeys(requested)) if requested and requested != [media_types.JSON] else None

@@ -1,8 +1,8 @@
 """Schema Objects of OpenAPI as JSON Schema 2020-12, with what several share under `schemas`.
 
 Takes schemas where they stand; gives their conversions, in which each reference is one to a shared schema. Keywords of
-OpenAPI 3.0 that JSON Schema has not, or has with another meaning, become what means the same (3.0.4, section 4.7.24;
-"Migrating from OpenAPI 3.0 to 3.1"). What has no meaning for validation but `discriminator` is left out.
+OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4, section
+4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). What has no meaning for validation is left out, except `discriminator`.
 
 A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
 is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
@@ -35,8 +35,8 @@ Side: TypeAlias = Literal["request", "response"]
 
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
 _UNSERVED = ("$id", "$dynamicRef", "$recursiveRef")
-_LEFT = frozenset({"$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
-_KEPT = (DIALECT.keywords | {"discriminator"}) - _LEFT
+_LEFT_OUT = frozenset({"$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
+_COPIED = (DIALECT.keywords | {"discriminator"}) - _LEFT_OUT
 _BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 _FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOnly"}
 
@@ -51,7 +51,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class FlatObject:
     """An object schema seen as its properties: each with its schema, which are required, and what others may be."""
 
     properties: Mapping[str, Located]
@@ -73,58 +73,58 @@ class Schemas:
     taken: set[str]
     notes: list[str] = field(default_factory=list)
     _names: dict[Key, str] = field(default_factory=dict)
-    _made: dict[str, Json] = field(default_factory=dict)
+    _converted: dict[str, Json] = field(default_factory=dict)
     _uses: dict[str, frozenset[str]] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
-    _seen: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
-    _alike: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+    _scans: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
+    _same_on_both_sides: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
-    def converted(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
+    def convert(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
         """A schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
 
         Raises:
             UnsupportedError: It, or a schema that it leads to, has what is not supported.
         """
         conversion = _Conversion(self, side)
-        made = conversion.schema(at)
+        schema = conversion.schema(at)
         while self._waiting:
             name, target, its_side = self._waiting.pop()
             inner = _Conversion(self, its_side)
             try:
-                self._made[name] = inner.schema(target)
+                self._converted[name] = inner.schema(target)
             except UnsupportedError as error:
                 self._failed[name] = str(error)
             self._uses[name] = frozenset(inner.uses)
         for name in self.closure(conversion.uses):
             if name in self._failed:
                 raise UnsupportedError(self._failed[name])
-        return made, frozenset(conversion.uses)
+        return schema, frozenset(conversion.uses)
 
     def closure(self, names: Iterable[str]) -> list[str]:
         """The shared schemas that these lead to, themselves included."""
-        found = dict.fromkeys(names)
-        waiting = list(found)
+        reached = dict.fromkeys(names)
+        waiting = list(reached)
         for name in waiting:  # grows while it is read
             for other in sorted(self._uses.get(name, ())):
-                if other not in found:
-                    found[other] = None
+                if other not in reached:
+                    reached[other] = None
                     waiting.append(other)
         return waiting
 
     def shared(self, names: Iterable[str]) -> dict[str, Json]:
         """The shared schemas that these lead to, sorted by name."""
-        return {name: self._made[name] for name in sorted(self.closure(names))}
+        return {name: self._converted[name] for name in sorted(self.closure(names))}
 
-    def flat(self, at: Located) -> Flat | None:
-        """An object as its properties, through references and `allOf`; None where it is more, or no object."""
+    def flatten(self, at: Located) -> FlatObject | None:
+        """An object as its properties, through references and `allOf`; None if it has more, or is not an object."""
         try:
-            return self._flat(at, ())
+            return self._flatten(at, ())
         except UnsupportedError:
             return None
 
     def describes_object(self, at: Located, depth: int = 8) -> bool:
-        """Whether all that a schema accepts are objects, as far as its `type`, references and `allOf` tell."""
+        """Whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
         value = at.value
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
             return False
@@ -132,7 +132,7 @@ class Schemas:
             return self.describes_object(self.documents.target(value["$ref"], at.file), depth - 1)
         if value.get("type") == "object":
             return True
-        return any(self.describes_object(one, depth - 1) for one in at.items("allOf"))
+        return any(self.describes_object(part, depth - 1) for part in at.items("allOf"))
 
     def reference(self, reference: str, file: str, side: Side) -> str:
         """The name of the shared schema that a reference leads to; it is made later.
@@ -142,15 +142,15 @@ class Schemas:
         """
         target = self.documents.target(reference, file)
         if not isinstance(target.value, dict | bool):
-            raise UnsupportedError(f"the reference `{reference}` leads to what is no schema")
+            raise UnsupportedError(f"the reference `{reference}` does not lead to a schema")
         key = Key(target.file, target.pointer, side if self._differs(target) else None)
         name = self._names.get(key)
         if name is None:
-            name = self._names[key] = self._name(key)
+            name = self._names[key] = self._make_name(key)
             self._waiting.append((name, target, side))
         return name
 
-    def flagged(self, at: Located, flag: str) -> bool:
+    def has_flag(self, at: Located, flag: str) -> bool:
         """Whether a property's schema says `readOnly` or `writeOnly`, itself or where its reference leads."""
         for _ in range(8):
             if not isinstance(at.value, dict):
@@ -158,26 +158,26 @@ class Schemas:
             if at.value.get(flag) is True:
                 return True
             if not isinstance(at.value.get("$ref"), str):
-                return any(one.field(flag) is True for one in at.items("allOf"))
+                return any(part.field(flag) is True for part in at.items("allOf"))
             at = self.documents.target(at.value["$ref"], at.file)
         return False
 
-    def _flat(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> Flat | None:
+    def _flatten(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
         value = at.value
         if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
             return None
         above = (*above, (at.file, at.pointer))
         if isinstance(value.get("$ref"), str):
             target = self.documents.target(value["$ref"], at.file)
-            return self._flat(target, above) if not _meaning(value) - {"$ref"} else None
-        if value.get("type", "object") != "object" or _meaning(value) - _FLAT:
+            return self._flatten(target, above) if not _find_restrictions(value) - {"$ref"} else None
+        if value.get("type", "object") != "object" or _find_restrictions(value) - _FLAT:
             return None
         additional = at.get("additionalProperties")
-        flats = [self._flat(one, above) for one in at.items("allOf")]
+        flats = [self._flatten(part, above) for part in at.items("allOf")]
         if "allOf" in value and (additional is not None or not all(flats)):
             return None
         properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
-        required = {name for flat in flats if flat for name in flat.required} | _strings(value.get("required"))
+        required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
         for name, schema in self.documents.entries(at, "properties"):
             if name in properties and properties[name].value != schema.value:
                 return None
@@ -188,45 +188,45 @@ class Schemas:
             additional = flat.additional
         if not required <= properties.keys():
             return None
-        return Flat(properties, frozenset(required), additional)
+        return FlatObject(properties, frozenset(required), additional)
 
     def _differs(self, at: Located) -> bool:
         """Whether a schema, or one that it leads to, is another in requests than in responses."""
         start = (at.file, at.pointer)
-        if start in self._alike:
+        if start in self._same_on_both_sides:
             return False
         waiting = [at]
-        done = {start}
-        for one in waiting:  # grows while it is read
-            flagged, targets = self._scanned(one)
+        visited = {start}
+        for schema in waiting:  # grows while it is read
+            flagged, targets = self._scan(schema)
             if flagged:
                 return True
             for target in targets:
                 key = (target.file, target.pointer)
-                if key not in done and key not in self._alike:
-                    done.add(key)
+                if key not in visited and key not in self._same_on_both_sides:
+                    visited.add(key)
                     waiting.append(target)
-        self._alike |= done
+        self._same_on_both_sides |= visited
         return False
 
-    def _scanned(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
+    def _scan(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
         """Whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
         key = (at.file, at.pointer)
-        if key not in self._seen:
-            parts = list(_parts(at.value))
+        if key not in self._scans:
+            parts = list(_walk(at.value))
             flagged = any(part.get(flag) is True for part in parts for flag in _FLAGS.values())
             references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
-            self._seen[key] = flagged, tuple(self._targets(references, at.file))
-        return self._seen[key]
+            self._scans[key] = flagged, tuple(self._find_targets(references, at.file))
+        return self._scans[key]
 
-    def _targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
+    def _find_targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
         for reference in references:
             try:
                 yield self.documents.target(reference, file)
             except UnsupportedError:
                 continue  # converting it will say so
 
-    def _name(self, key: Key) -> str:
+    def _make_name(self, key: Key) -> str:
         """A name for a shared schema: its own, unless a class of the package needs that."""
         steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
@@ -250,25 +250,25 @@ _PLACES = frozenset({"components", "definitions", "schemas", "properties", "path
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
 
 
-def _meaning(value: Mapping[str, Json]) -> set[str]:
+def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
     """The keys of a schema that restrict what is valid."""
     notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
-    return {key for key in value if (key in _KEPT or key in _LEFT) and key not in notes}
+    return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 
 
-def _strings(value: Json) -> set[str]:
-    return {one for one in value if isinstance(one, str)} if isinstance(value, list) else set()
+def _to_strings(value: Json) -> set[str]:
+    return {item for item in value if isinstance(item, str)} if isinstance(value, list) else set()
 
 
-def _parts(value: Json) -> Iterator[dict[str, Json]]:
+def _walk(value: Json) -> Iterator[dict[str, Json]]:
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            yield one
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
 
 
 @dataclass(slots=True)
@@ -285,38 +285,38 @@ class _Conversion:
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
-            raise UnsupportedError(f"the schema at {at.shown} is not a mapping")
+            raise UnsupportedError(f"the schema at {at.reference} is not a mapping")
         for key in _UNSERVED:
             if key in value:
-                raise UnsupportedError(f"a schema has `{key}`, at {at.shown}")
-        absent |= self._absent(at)
+                raise UnsupportedError(f"a schema has `{key}`, at {at.reference}")
+        absent |= self._find_absent(at)
         is_old = self.schemas.documents.minor == 0
-        made: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
         if isinstance(value.get("$ref"), str):
             name = self.schemas.reference(value["$ref"], at.file, self.side)
             self.uses.add(name)
-            made["$ref"] = f"#/schemas/{name}"
+            converted["$ref"] = f"#/schemas/{name}"
         for key, entry in value.items():
-            if is_old and "$ref" in made and key not in ("description", "title"):
+            if is_old and "$ref" in converted and key not in ("description", "title"):
                 continue  # in 3.0 a reference hides what stands beside it
-            if key in _KEPT and (entry is not None or key in ("default", "const")):
-                made |= self._keyword(key, entry, at, absent)
-        self._example(at, made)
-        _bytes(made, is_old=is_old)
-        made = without_text(made)
+            if key in _COPIED and (entry is not None or key in ("default", "const")):
+                converted |= self._convert_keyword(key, entry, at, absent)
+        self._add_example(at, converted)
+        _convert_bytes(converted, is_old=is_old)
+        converted = drop_text(converted)
         for exclusive, bound in _BOUNDS:
-            if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and bound in made:
-                made[exclusive] = made.pop(bound)
-        return _nullable(made) if value.get("nullable") is True else made
+            if isinstance(converted.get(exclusive), bool) and converted.pop(exclusive) and bound in converted:
+                converted[exclusive] = converted.pop(bound)
+        return _make_nullable(converted) if value.get("nullable") is True else converted
 
-    def _keyword(self, key: str, entry: Json, at: Located, absent: frozenset[str]) -> dict[str, Json]:
+    def _convert_keyword(self, key: str, entry: Json, at: Located, absent: frozenset[str]) -> dict[str, Json]:
         below = at / key
         if key == "properties":
-            hidden = self._hidden(at)
+            hidden = self._find_hidden(at)
             return {
                 key: {
-                    name: self.schema(one)
-                    for name, one in self.schemas.documents.entries(at, key)
+                    name: self.schema(schema)
+                    for name, schema in self.schemas.documents.entries(at, key)
                     if name not in hidden
                 }
             }
@@ -325,50 +325,52 @@ class _Conversion:
             names = [*dict.fromkeys(name for name in listed if name not in absent)]
             return {key: names} if names else {}
         if key in DIALECT.named:
-            return {key: {name: self.schema(one) for name, one in self.schemas.documents.entries(at, key)}}
+            return {key: {name: self.schema(schema) for name, schema in self.schemas.documents.entries(at, key)}}
         if key in DIALECT.listed and isinstance(entry, list):
             inner = absent if key == "allOf" else frozenset()
-            return {key: [self.schema(one, inner) for one in at.items(key)]}
+            return {key: [self.schema(part, inner) for part in at.items(key)]}
         if key in DIALECT.single and isinstance(entry, dict | bool):
             return {key: self.schema(below)}
-        if key == "pattern" and isinstance(entry, str) and (wrong := _refusal(entry)):
-            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {wrong}")
+        if key == "pattern" and isinstance(entry, str) and (problem := _find_problem(entry)):
+            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {problem}")
             return {}
         if key == "examples" and not isinstance(entry, list):
             return {}
         return {key: entry}
 
-    def _absent(self, at: Located, depth: int = 8) -> frozenset[str]:
+    def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
         """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
         flag = _FLAGS[self.side]
-        found = {
-            name for name, one in self.schemas.documents.entries(at, "properties") if self.schemas.flagged(one, flag)
+        names = {
+            name
+            for name, schema in self.schemas.documents.entries(at, "properties")
+            if self.schemas.has_flag(schema, flag)
         }
         for part in at.items("allOf") if depth else ():
-            found |= self._absent(self.schemas.documents.resolved(part), depth - 1)
-        return frozenset(found)
+            names |= self._find_absent(self.schemas.documents.resolve(part), depth - 1)
+        return frozenset(names)
 
-    def _hidden(self, at: Located) -> frozenset[str]:
-        return self._absent(at) if self.side == "request" else frozenset()
+    def _find_hidden(self, at: Located) -> frozenset[str]:
+        return self._find_absent(at) if self.side == "request" else frozenset()
 
-    def _example(self, at: Located, made: dict[str, Any]) -> None:
+    def _add_example(self, at: Located, schema: dict[str, Any]) -> None:
         example = at.get("example")
-        if example is None or "examples" in made or "$ref" in made:
+        if example is None or "examples" in schema or "$ref" in schema:
             return
         if isinstance(example.value, dict) and example.value.keys() == {"$ref"}:
             try:
-                example = self.schemas.documents.instead(example, "`example`")
+                example = self.schemas.documents.follow(example, "`example`")
             except UnsupportedError:
-                return  # an example that is not there shows nothing
+                return  # there is no example to show
             if isinstance(example.value, dict) and "value" in example.value:  # of `components/examples`
                 example = example / "value"
         if example.value is not None:
-            made["examples"] = [example.value]
+            schema["examples"] = [example.value]
 
 
 @cache
-def _refusal(pattern: str) -> str | None:
-    """Why a pattern is no regular expression that validators have."""
+def _find_problem(pattern: str) -> str | None:
+    """Why validators do not accept a pattern as a regular expression."""
     from toolwright_runtime.schema.validation import Validator
 
     try:
@@ -378,23 +380,23 @@ def _refusal(pattern: str) -> str | None:
     return None
 
 
-def _bytes(made: dict[str, Any], *, is_old: bool) -> None:
+def _convert_bytes(schema: dict[str, Any], *, is_old: bool) -> None:
     """`format: byte` of 3.0 is base64."""
-    if is_old and made.get("format") == "byte":
-        del made["format"]
-        made["contentEncoding"] = "base64"
+    if is_old and schema.get("format") == "byte":
+        del schema["format"]
+        schema["contentEncoding"] = "base64"
 
 
-def without_text(made: dict[str, Any]) -> dict[str, Any]:
-    """A schema of base64 without examples and a default that are no base64, such as the names of files."""
-    if made.get("contentEncoding") != "base64":
-        return made
-    kept = {key: value for key, value in made.items() if key != "default" or _is_base64(value)}
-    if isinstance(kept.get("examples"), list):
-        kept["examples"] = [one for one in kept["examples"] if _is_base64(one)]
-        if not kept["examples"]:
-            del kept["examples"]
-    return kept
+def drop_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of base64 without examples and a default that are not base64, such as names of files."""
+    if schema.get("contentEncoding") != "base64":
+        return schema
+    keywords = {key: value for key, value in schema.items() if key != "default" or _is_base64(value)}
+    if isinstance(keywords.get("examples"), list):
+        keywords["examples"] = [example for example in keywords["examples"] if _is_base64(example)]
+        if not keywords["examples"]:
+            del keywords["examples"]
+    return keywords
 
 
 def _is_base64(value: Json) -> bool:
@@ -405,15 +407,15 @@ def _is_base64(value: Json) -> bool:
         return False
 
 
-def _nullable(made: dict[str, Any]) -> dict[str, Any]:
+def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema, which accepts null, too (3.0.4, section 4.7.24, `nullable`)."""
-    kind = made.get("type")
-    if isinstance(kind, str) and not made.keys() & {"allOf", "anyOf", "oneOf", "not", "$ref", "const"}:
-        made["type"] = [kind, "null"] if kind != "null" else kind
-        if isinstance(made.get("enum"), list) and None not in made["enum"]:
-            made["enum"] = [*made["enum"], None]
-        return made
-    notes = {key: made.pop(key) for key in _ANNOTATIONS if key in made}
-    if not made:
-        return notes
-    return {**notes, "anyOf": [made, {"type": "null"}]}
+    kind = schema.get("type")
+    if isinstance(kind, str) and not schema.keys() & {"allOf", "anyOf", "oneOf", "not", "$ref", "const"}:
+        schema["type"] = [kind, "null"] if kind != "null" else kind
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+        return schema
+    annotations = {key: schema.pop(key) for key in _ANNOTATIONS if key in schema}
+    if not schema:
+        return annotations
+    return {**annotations, "anyOf": [schema, {"type": "null"}]}

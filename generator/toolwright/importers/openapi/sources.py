@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolwright import http
 from toolwright.importers.openapi.documents import Documents
-from toolwright.importers.reading import DocumentError, Only
+from toolwright.importers.reading import DocumentError, SingleFileReader
 from toolwright.project.files import disk
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def is_url(source: str) -> bool:
     return source.lower().startswith(("http://", "https://"))
 
 
-def shown(source: str) -> str:
+def hide_credentials(source: str) -> str:
     """A source as people may see it, and as it stands in files: a URL without its user and its query."""
     if not is_url(source):
         return source
@@ -49,21 +49,26 @@ def shown(source: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{'?…' if parts.query else ''}"
 
 
-def documents(source: str) -> Documents:
+def read_documents(source: str) -> Documents:
     """The document of a source.
 
     Raises:
-        DocumentError: It cannot be had, or is none that can be imported.
+        DocumentError: It cannot be read, or is not a document that can be imported.
     """
     if source == STANDARD_INPUT:
-        return Documents("standard-input", Only("standard-input", _standard_input()), alone=True)
+        return Documents("standard-input", SingleFileReader("standard-input", _read_standard_input()), is_alone=True)
     if is_url(source):
-        name = urlsplit(shown(source)).path.rstrip("/").rpartition("/")[2] or "document"
-        return Documents(name, Only(name, _fetched(source)), alone=True, origin=shown(source).partition("?")[0])
+        name = urlsplit(hide_credentials(source)).path.rstrip("/").rpartition("/")[2] or "document"
+        return Documents(
+            name,
+            SingleFileReader(name, _fetch(source)),
+            is_alone=True,
+            origin=hide_credentials(source).partition("?")[0],
+        )
     return Documents(source, disk.Disk())
 
 
-def _standard_input() -> bytes:
+def _read_standard_input() -> bytes:
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise DocumentError(_too_large())
@@ -74,7 +79,7 @@ def _too_large() -> str:
     return f"it is larger than {MAX_BYTES >> 20} MiB"
 
 
-def _fetched(url: str) -> bytes:
+def _fetch(url: str) -> bytes:
     """What a URL answers with.
 
     Raises:
@@ -89,11 +94,11 @@ def _fetched(url: str) -> bytes:
                 with client.stream("GET", url, headers={"Accept": _ACCEPT}) as response:
                     target = response.headers.get("location")
                     if response.status_code in _MOVED and target is not None:
-                        url = _redirected(url, target)
+                        url = _follow_redirect(url, target)
                         continue
                     if response.status_code != HTTPStatus.OK:
-                        raise DocumentError(f"it answers with HTTP {_phrase(response.status_code)}")
-                    return _bounded(response, end)
+                        raise DocumentError(f"it answers with HTTP {_describe_status(response.status_code)}")
+                    return _read_limited(response, end)
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
         name = type(error).__name__
         words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
@@ -101,25 +106,26 @@ def _fetched(url: str) -> bytes:
     raise DocumentError("it redirects in a circle")
 
 
-def _redirected(url: str, target: str) -> str:
+def _follow_redirect(url: str, target: str) -> str:
     """Where a redirect leads to.
 
     Raises:
-        DocumentError: It is nothing that may be fetched.
+        DocumentError: It must not be fetched.
     """
     try:
-        found = urljoin(url, target)
-        scheme = urlsplit(found).scheme
+        location = urljoin(url, target)
+        scheme = urlsplit(location).scheme
     except ValueError:
-        raise DocumentError("it redirects to what is no URL") from None
+        raise DocumentError("it redirects to an invalid URL") from None
     if scheme not in ("http", "https") or (scheme == "http" and urlsplit(url).scheme == "https"):
         raise DocumentError(
-            f"it redirects to {shown(found) if is_url(found) else 'another scheme'}, which is not followed"
+            f"it redirects to {hide_credentials(location) if is_url(location) else 'another scheme'}, which is not"
+            " followed"
         )
-    return found
+    return location
 
 
-def _bounded(response: httpx2.Response, end: float) -> bytes:
+def _read_limited(response: httpx2.Response, end: float) -> bytes:
     data = bytearray()
     for chunk in response.iter_bytes():
         data += chunk
@@ -130,7 +136,7 @@ def _bounded(response: httpx2.Response, end: float) -> bytes:
     return bytes(data)
 
 
-def _phrase(status: int) -> str:
+def _describe_status(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -40,22 +40,25 @@ _FLOWS: Final = {
 _STYLES: Final = {"csv": "form", "multi": "form", "ssv": "spaceDelimited", "pipes": "pipeDelimited"}
 
 
-def converted(root: Mapping[str, Json]) -> dict[str, Json]:
+def convert(root: Mapping[str, Json]) -> dict[str, Json]:
     """A document of Swagger 2.0 as one of OpenAPI 3.0."""
-    made = {key: value for key, value in root.items() if key not in _MOVED}
-    made["openapi"] = "3.0.4"
-    made["servers"] = _servers(root, root.get("schemes"))
+    document = {key: value for key, value in root.items() if key not in _MOVED}
+    document["openapi"] = "3.0.4"
+    document["servers"] = _make_servers(root, root.get("schemes"))
     if isinstance(root.get("securityDefinitions"), dict):
-        schemes = {name: _scheme(one) for name, one in root["securityDefinitions"].items()}
-        made["components"] = {"securitySchemes": schemes}
+        schemes = {name: _convert_scheme(scheme) for name, scheme in root["securityDefinitions"].items()}
+        document["components"] = {"securitySchemes": schemes}
     if isinstance(root.get("parameters"), dict):
-        made["parameters"] = {name: _parameter(one) for name, one in root["parameters"].items()}
+        document["parameters"] = {name: _convert_parameter(parameter) for name, parameter in root["parameters"].items()}
     if isinstance(root.get("responses"), dict):
-        made["responses"] = {name: _response(one, _media(root, "produces")) for name, one in root["responses"].items()}
+        document["responses"] = {
+            name: _convert_response(response, _get_media_types(root, "produces"))
+            for name, response in root["responses"].items()
+        }
     for key in ("paths", "x-paths"):
         if isinstance(root.get(key), dict):
-            made[key] = {path: _item(item, root) for path, item in root[key].items()}
-    return {key: _plain(value, names=key in _NAMED) for key, value in made.items()}
+            document[key] = {path: _convert_item(item, root) for path, item in root[key].items()}
+    return {key: _convert_keywords(value, names=key in _NAMED) for key, value in document.items()}
 
 
 _MOVED: Final = frozenset(
@@ -63,7 +66,7 @@ _MOVED: Final = frozenset(
 )
 
 
-def part(value: Json, root: Mapping[str, Json]) -> Json:
+def convert_part(value: Json, root: Mapping[str, Json]) -> Json:
     """A file that a document of Swagger 2.0 refers to.
 
     Args:
@@ -73,23 +76,23 @@ def part(value: Json, root: Mapping[str, Json]) -> Json:
     if not isinstance(value, dict):
         return value
     if value and all(isinstance(key, str) and key.startswith(("/", "x-")) for key in value):
-        return _plain({path: _item(item, root) for path, item in value.items()})
+        return _convert_keywords({path: _convert_item(item, root) for path, item in value.items()})
     if any(isinstance(value.get(method), dict) for method in _METHODS):
-        return _plain(_item(value, root))
-    return _plain(_operation(value, {}, root) if isinstance(value.get("responses"), dict) else value)
+        return _convert_keywords(_convert_item(value, root))
+    return _convert_keywords(_convert_operation(value, {}, root) if isinstance(value.get("responses"), dict) else value)
 
 
-def _servers(root: Mapping[str, Json], schemes: Json) -> list[Json]:
+def _make_servers(root: Mapping[str, Json], schemes: Json) -> list[Json]:
     """The servers: one for each scheme that is HTTP, the safe one first."""
     host, base = root.get("host"), root.get("basePath")
     path = base if isinstance(base, str) and base.startswith("/") else ""
     if not isinstance(host, str) or not host:
         return [{"url": path}] if path else []
-    known = [one for one in ("https", "http") if isinstance(schemes, list) and one in schemes] or ["https"]
+    known = [scheme for scheme in ("https", "http") if isinstance(schemes, list) and scheme in schemes] or ["https"]
     return [{"url": f"{scheme}://{host}{path}"} for scheme in known]
 
 
-def _scheme(scheme: Json) -> Json:
+def _convert_scheme(scheme: Json) -> Json:
     """A security scheme."""
     if not isinstance(scheme, dict):
         return scheme
@@ -97,156 +100,184 @@ def _scheme(scheme: Json) -> Json:
         return {**scheme, "type": "http", "scheme": "basic"}
     if scheme.get("type") != "oauth2":
         return scheme
-    told = ("authorizationUrl", "tokenUrl", "scopes")
-    flow = {key: scheme[key] for key in told if key in scheme}
-    kept = {key: value for key, value in scheme.items() if key not in (*told, "flow")}
-    return {**kept, "flows": {_FLOWS.get(str(scheme.get("flow")), "implicit"): flow}}
+    flow_keys = ("authorizationUrl", "tokenUrl", "scopes")
+    flow = {key: scheme[key] for key in flow_keys if key in scheme}
+    rest = {key: value for key, value in scheme.items() if key not in (*flow_keys, "flow")}
+    return {**rest, "flows": {_FLOWS.get(str(scheme.get("flow")), "implicit"): flow}}
 
 
-def _item(item: Json, root: Mapping[str, Json]) -> Json:
+def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
     """A path item; the bodies and forms among its parameters go to each of its operations."""
     if not isinstance(item, dict):
         return item
-    shared = _listed(item.get("parameters"), root)
-    made = dict(item)
+    shared = _list_parameters(item.get("parameters"), root)
+    converted = dict(item)
     if shared:
-        made["parameters"] = [_parameter(one) for one, meant in shared if not _is_body(meant)]
+        converted["parameters"] = [
+            _convert_parameter(parameter) for parameter, target in shared if not _is_body(target)
+        ]
     for method in _METHODS:
         if isinstance(item.get(method), dict) and "$ref" not in item[method]:
-            made[method] = _operation(item[method], {"parameters": [one for one, _ in shared]}, root)
-    return made
+            converted[method] = _convert_operation(
+                item[method], {"parameters": [parameter for parameter, _ in shared]}, root
+            )
+    return converted
 
 
-def _operation(operation: Mapping[str, Json], item: Mapping[str, Json], root: Mapping[str, Json]) -> dict[str, Json]:
+def _convert_operation(
+    operation: Mapping[str, Json], item: Mapping[str, Json], root: Mapping[str, Json]
+) -> dict[str, Json]:
     """An operation, with the parameters of its path item, of which the bodies and forms are its own."""
-    made = {key: value for key, value in operation.items() if key not in ("consumes", "produces", "schemes")}
-    own = _listed(operation.get("parameters"), root)
+    converted = {key: value for key, value in operation.items() if key not in ("consumes", "produces", "schemes")}
+    own = _list_parameters(operation.get("parameters"), root)
     if own:
-        made["parameters"] = [_parameter(one) for one, meant in own if not _is_body(meant)]
-    named = {(meant.get("in"), meant.get("name")) for _, meant in own}
-    above = _listed(item.get("parameters"), root)
-    bodies = [one for _, one in own] + [one for _, one in above if (one.get("in"), one.get("name")) not in named]
-    consumes = _media(operation, "consumes") or _media(root, "consumes")
-    body = _request_body([one for one in bodies if _is_body(one)], consumes)
+        converted["parameters"] = [_convert_parameter(parameter) for parameter, target in own if not _is_body(target)]
+    named = {(target.get("in"), target.get("name")) for _, target in own}
+    above = _list_parameters(item.get("parameters"), root)
+    bodies = [parameter for _, parameter in own] + [
+        parameter for _, parameter in above if (parameter.get("in"), parameter.get("name")) not in named
+    ]
+    consumes = _get_media_types(operation, "consumes") or _get_media_types(root, "consumes")
+    body = _make_request_body([parameter for parameter in bodies if _is_body(parameter)], consumes)
     if body is not None:
-        made["requestBody"] = body
+        converted["requestBody"] = body
     if isinstance(operation.get("responses"), dict):
-        produces = _media(operation, "produces") or _media(root, "produces")
-        made["responses"] = {
-            status: _response(_meant(one, root), produces) for status, one in operation["responses"].items()
+        produces = _get_media_types(operation, "produces") or _get_media_types(root, "produces")
+        converted["responses"] = {
+            status: _convert_response(_resolve(response, root), produces)
+            for status, response in operation["responses"].items()
         }
-    if "schemes" in operation and _servers(root, operation["schemes"])[:1] != _servers(root, root.get("schemes"))[:1]:
-        made["servers"] = _servers(root, operation["schemes"])
-    return made
+    if (
+        "schemes" in operation
+        and _make_servers(root, operation["schemes"])[:1] != _make_servers(root, root.get("schemes"))[:1]
+    ):
+        converted["servers"] = _make_servers(root, operation["schemes"])
+    return converted
 
 
-def _listed(parameters: Json, root: Mapping[str, Json]) -> list[tuple[Json, dict[str, Any]]]:
+def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[Json, dict[str, Any]]]:
     """Parameters as they stand in a list, each with what it is, where it is a reference into the document."""
-    found = [(one, _meant(one, root)) for one in parameters] if isinstance(parameters, list) else []
-    return [(one, meant) for one, meant in found if isinstance(meant, dict)]
+    pairs = [(parameter, _resolve(parameter, root)) for parameter in parameters] if isinstance(parameters, list) else []
+    return [(parameter, target) for parameter, target in pairs if isinstance(target, dict)]
 
 
-def _meant(value: Json, root: Mapping[str, Json]) -> Json:
-    """What a reference into the document leads to; anything else, and one that leads nowhere, is itself."""
+def _resolve(value: Json, root: Mapping[str, Json]) -> Json:
+    """What a reference into the document leads to; otherwise the value itself."""
     reference = value.get("$ref") if isinstance(value, dict) else None
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return value
-    here: Json = root
+    target: Json = root
     for step in split_pointer(reference[1:]):
-        if not isinstance(here, dict) or step not in here:
+        if not isinstance(target, dict) or step not in target:
             return value
-        here = here[step]
-    return here if isinstance(here, dict) and "$ref" not in here else value
+        target = target[step]
+    return target if isinstance(target, dict) and "$ref" not in target else value
 
 
 def _is_body(parameter: Mapping[str, Json]) -> bool:
     return parameter.get("in") in ("body", "formData")
 
 
-def _parameter(parameter: Json) -> Json:
-    """A parameter that is no part of a body; its type and its format are its schema in 3.0."""
+def _convert_parameter(parameter: Json) -> Json:
+    """A parameter that is not a part of a body; its type and its format are its schema in 3.0."""
     if not isinstance(parameter, dict) or "$ref" in parameter or _is_body(parameter):
         return parameter
-    made = {key: value for key, value in parameter.items() if key not in (*_SCHEMA, "collectionFormat", "x-example")}
-    made["schema"] = {key: parameter[key] for key in _SCHEMA if key in parameter}
+    converted = {
+        key: value for key, value in parameter.items() if key not in (*_SCHEMA, "collectionFormat", "x-example")
+    }
+    converted["schema"] = {key: parameter[key] for key in _SCHEMA if key in parameter}
     if "x-example" in parameter:
-        made["example"] = parameter["x-example"]
+        converted["example"] = parameter["x-example"]
     if parameter.get("type") == "array":
-        made |= _style(parameter)
-    return made
+        converted |= _make_style(parameter)
+    return converted
 
 
-def _style(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """How a list is written; one that is separated by tabs is a style that 3.0 does not have."""
-    way = parameter.get("collectionFormat", "csv")
-    if way == "csv" and parameter.get("in") in ("path", "header"):
+def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
+    """How a list is written; lists with tabs between items have a style that 3.0 does not have."""
+    format_ = parameter.get("collectionFormat", "csv")
+    if format_ == "csv" and parameter.get("in") in ("path", "header"):
         return {"style": "simple"}
-    return {"style": _STYLES.get(way, way) if isinstance(way, str) else "csv", "explode": way == "multi"}
+    return {
+        "style": _STYLES.get(format_, format_) if isinstance(format_, str) else "csv",
+        "explode": format_ == "multi",
+    }
 
 
-def _request_body(parameters: Sequence[Mapping[str, Json]], consumes: Sequence[str]) -> dict[str, Json] | None:
+def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Sequence[str]) -> dict[str, Json] | None:
     """The body that a parameter of `body`, or those of `formData`, are."""
-    bodies = [one for one in parameters if one.get("in") == "body"]
+    bodies = [parameter for parameter in parameters if parameter.get("in") == "body"]
     if bodies:
         body, *_ = bodies
         media = {"schema": body.get("schema", {})}
-        told = {"description": body["description"]} if "description" in body else {}
+        description = {"description": body["description"]} if "description" in body else {}
         required = {"required": True} if body.get("required") is True else {}
-        return {**told, **required, "content": dict.fromkeys(consumes or [_JSON], media)}
+        return {**description, **required, "content": dict.fromkeys(consumes or [_JSON], media)}
     if not parameters:
         return None
-    has_file = any(one.get("type") == "file" for one in parameters)
-    forms = [one for one in consumes if one.partition(";")[0].strip().lower() in (_FORM, _MULTIPART)]
+    has_file = any(parameter.get("type") == "file" for parameter in parameters)
+    forms = [
+        media_type for media_type in consumes if media_type.partition(";")[0].strip().lower() in (_FORM, _MULTIPART)
+    ]
     forms = [_MULTIPART] if has_file else forms or [_FORM]
-    required_fields = [one.get("name") for one in parameters if one.get("required") is True]
-    schema: dict[str, Any] = {"type": "object", "properties": {str(one.get("name")): _field(one) for one in parameters}}
+    required_fields = [parameter.get("name") for parameter in parameters if parameter.get("required") is True]
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {str(parameter.get("name")): _make_field(parameter) for parameter in parameters},
+    }
     if required_fields:
         schema["required"] = required_fields
-    lists = {str(one.get("name")): _style(one) for one in parameters if one.get("type") == "array"}
+    lists = {
+        str(parameter.get("name")): _make_style(parameter)
+        for parameter in parameters
+        if parameter.get("type") == "array"
+    }
     content = {
         media: {"schema": schema, **({"encoding": lists} if lists and media != _MULTIPART else {})} for media in forms
     }
     return {**({"required": True} if required_fields else {}), "content": content}
 
 
-def _field(parameter: Mapping[str, Json]) -> dict[str, Json]:
+def _make_field(parameter: Mapping[str, Json]) -> dict[str, Json]:
     """A field of a form as a property."""
-    made = {key: parameter[key] for key in ("description", *_SCHEMA) if key in parameter}
-    return {**made, "example": parameter["x-example"]} if "x-example" in parameter else made
+    schema = {key: parameter[key] for key in ("description", *_SCHEMA) if key in parameter}
+    return {**schema, "example": parameter["x-example"]} if "x-example" in parameter else schema
 
 
-def _response(response: Json, produces: Sequence[str]) -> Json:
+def _convert_response(response: Json, produces: Sequence[str]) -> Json:
     """A response, whose schema counts for all that the operation produces."""
     if not isinstance(response, dict) or "schema" not in response:
         return response
-    made = {key: value for key, value in response.items() if key not in ("schema", "examples")}
+    converted = {key: value for key, value in response.items() if key not in ("schema", "examples")}
     schema = response["schema"]
     is_file = isinstance(schema, dict) and schema.get("type") == "file"
     media = produces or [_BYTES if is_file else _JSON]
-    return {**made, "content": {one: {"schema": schema} for one in media}}
+    return {**converted, "content": {media_type: {"schema": schema} for media_type in media}}
 
 
-def _media(holder: Mapping[str, Json], key: str) -> list[str]:
+def _get_media_types(holder: Mapping[str, Json], key: str) -> list[str]:
     listed = holder.get(key)
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    return [media_type for media_type in listed if isinstance(media_type, str)] if isinstance(listed, list) else []
 
 
-def _plain(value: Any, *, names: bool = False) -> Any:
+def _convert_keywords(value: Any, *, names: bool = False) -> Any:
     """A value in which schemas say `nullable`, `discriminator` and files as 3.0 does; `names` are keys of anything."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_convert_keywords(item) for item in value]
     if not isinstance(value, dict):
         return value
     if names:
-        return {name: _plain(one) for name, one in value.items()}
-    made = {key: one if key in _VALUES else _plain(one, names=key in _NAMED) for key, one in value.items()}
-    if isinstance(made.get("x-nullable"), bool):
-        made["nullable"] = made.pop("x-nullable")
-    if isinstance(made.get("discriminator"), str):
-        made["discriminator"] = {"propertyName": made["discriminator"]}
-    if made.get("type") == "file":
-        made |= {"type": "string", "format": "binary"}
-    return made
+        return {name: _convert_keywords(entry) for name, entry in value.items()}
+    converted = {
+        key: entry if key in _VALUES else _convert_keywords(entry, names=key in _NAMED) for key, entry in value.items()
+    }
+    if isinstance(converted.get("x-nullable"), bool):
+        converted["nullable"] = converted.pop("x-nullable")
+    if isinstance(converted.get("discriminator"), str):
+        converted["discriminator"] = {"propertyName": converted["discriminator"]}
+    if converted.get("type") == "file":
+        converted |= {"type": "string", "format": "binary"}
+    return converted
 
 
 _NAMED: Final = frozenset({"properties", "definitions", "parameters", "responses", "paths", "headers", "encoding"})
