@@ -421,7 +421,7 @@ def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: st
 def test_nothing_is_fetched_that_should_be_a_file(argv: list[str], tmp_path: Path) -> None:
     done = toolwright(*argv, "https://localhost/a.json", cwd=tmp_path)
     assert done.returncode == 1
-    assert "help: download it and name the file: nothing is fetched here" in done.stderr
+    assert "help: download it and name the file: it is not fetched" in done.stderr
 
 
 def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
@@ -488,9 +488,9 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
         ("a", b"", "a:1:1: error[TW003]: the file is empty\n   help: name WANTED"),
         ("a", b"PK\0", "a:1:1: error[TW002]: the file is binary\n   help: name WANTED"),
         ("a", b'{"a":\n  \xe9}', "a:2:3: error[TW002]: the byte 0xe9 is not UTF-8"),
-        ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[TW004]: a comma, or the end of the list or object"),
+        ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[TW004]: expected a comma, or the end of the list or object"),
         ("a", b'{"tools": ' + b"[" * 100_000, "error[TW008]: this is nested more than 200 levels deep"),
-        ("a", b'{"tools": [NaN]}', "a:1:12: error[TW007]: `NaN` is no JSON value"),
+        ("a", b'{"tools": [NaN]}', "a:1:12: error[TW007]: `NaN` is not a JSON value"),
     ],
 )
 @pytest.mark.parametrize("kind", ["tools", "openapi"])

@@ -148,4 +148,4 @@ def test_one_kind_in_two_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "more.yaml").write_text("toolwright: 1\nhandles: {basket: {state: {type: object}, ttl: 1d}}\n")
     [found] = [one for one in check(tmp_path, shop(include=["more.yaml"])) if one.severity == "error"]
     assert found.code == "TW212"
-    assert found.message.startswith("the ids of the handle `basket` would be of the type `BasketId`, which is that of")
+    assert found.message.startswith("the type of the ids of the handle `basket` would be `BasketId`, which is that of")

@@ -235,7 +235,7 @@ def test_included_files() -> None:
         },
     )
     assert [(one.code, one.at.file if isinstance(one.at, Place) else "", one.message) for one in found] == [
-        ("TW106", "a.yaml", "`pageSize` is about the whole server, and cannot stand in an included file"),
+        ("TW106", "a.yaml", "`pageSize` applies to the whole server, and is not allowed in an included file"),
         ("TW300", "b.json", "`extra` is not a key that MCP has in a tool"),
         ("TW300", "b.json", "`b` is not a key that MCP has in a `tools/list` result"),
         ("TW203", "c.yaml", "`strng` is not a JSON Schema type"),
@@ -255,7 +255,7 @@ def test_included_files() -> None:
         ("confirm: {fallback: deny}", "expected `refuse` or `allow`, found the string `deny`"),
         ("redact: [a]", "expected a JSON pointer such as `/api_key`, found the string `a`"),
         ("scopes: a", "expected a list of scopes, found the string `a`"),
-        ("scopes: ['']", "this may not be empty"),
+        ("scopes: ['']", "this must not be empty"),
     ],
 )
 def test_policies(text: str, message: str) -> None:

@@ -22,10 +22,10 @@ diary.py:16:39: warning[TW428]: there is no module `diary_mcp._runtime.errors`
    help: write `from diary_mcp import ToolError`
 """
 IN_MANIFEST = """\
-diary.yaml:3:35: warning[TW342]: `python.features` does nothing: every package has all features
+diary.yaml:3:35: warning[TW342]: `python.features` has no effect: every package has all features
     3 | python: {handlers: "diary:Diary", features: [sampling, changes]}
       |                                   ^^^^^^^^
-   help: remove it; the next release refuses it
+   help: remove it; the next release rejects it
 """
 IN_NOTES = """\
 diary_notes.py:5:47: warning[TW428]: there is no module `diary_mcp._runtime.server.context`

@@ -147,10 +147,10 @@ class _Loader:
         """Take in a file and what it includes; `chain` leads to it from the entry."""
         if path in chain:
             circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
-            self._report("TW013", f"files include each other in a circle: {circle}", at, "remove one of the includes")
+            self._report("TW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
             return
         if (path, prefix) in self._included:
-            fix = "include it once, or give one of the two another `prefix`"
+            fix = "include it once, or use another `prefix` for one of them"
             self._report("TW014", f"`{path}` is included twice with the same prefix", at, fix)
             return
         fix = "include each file once, from the manifest itself"
@@ -208,14 +208,17 @@ class _Loader:
         if at is None or self._reader.within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
-            "TW012", f"`{name}` is a link out of the manifest's folder", at, "put the file itself below that folder"
+            "TW012",
+            f"`{name}` is a link to a place outside the manifest's folder",
+            at,
+            "put the file itself below that folder",
         )
         return False
 
     def _outside(self, name: str, at: Place, fix: str) -> None:
         self._report(
             "TW012",
-            f"`{name}` lies outside the manifest's folder",
+            f"`{name}` is outside the manifest's folder",
             at,
             f"write a path that is relative to {fix} below the manifest's folder",
         )
@@ -293,7 +296,7 @@ def document(
     if problems and (conflict := _CONFLICT.search(text)):
         message = "a merge left a conflict here"
         problems = [
-            Problem("TW004", message, *conflict.span(), "keep what is right of both sides, without git's marks")
+            Problem("TW004", message, *conflict.span(), "keep what is right from both sides, and remove git's markers")
         ]
     parsed = Document(path, text, value)
     if wanted is not None:
@@ -330,7 +333,7 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
     """What to tell of a file that cannot be read; `at` is where it is named."""
     if path.startswith(("http:/", "https:/")):
-        return Diagnostic("TW001", f"`{path}` is no file", at, "download it and name the file: nothing is fetched here")
+        return Diagnostic("TW001", f"`{path}` is not a file", at, "download it and name the file: it is not fetched")
     if isinstance(error, FileNotFoundError):
         fix = "check the path: it is relative to " + ("this file" if at else "the working folder")
         return Diagnostic("TW011" if at else "TW001", f"`{path}` does not exist", at, fix)

@@ -121,9 +121,9 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
             yield Diagnostic("TW105", message, (at / name).key(), _note(inner))
         case "uniqueItems":
             index = next(index for index, item in enumerate(here) if item in here[:index])
-            yield Diagnostic("TW105", f"{found(here[index])} is listed twice", at / index, "remove one of the two")
+            yield Diagnostic("TW105", f"{found(here[index])} is listed twice", at / index, "remove one of them")
         case "minLength" | "minItems":
-            yield Diagnostic("TW105", "this may not be empty", at, _such_as(schema))
+            yield Diagnostic("TW105", "this must not be empty", at, _such_as(schema))
         case "minimum" | "maximum":
             yield Diagnostic("TW105", f"expected {_bounds(schema)}, found {found(here)}", at, _such_as(schema))
         case "pattern":
@@ -162,7 +162,7 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
     if grammar.role == "fragment" and len(at.pointer) == 1 and key in manifest_keys():
         return Diagnostic(
             "TW106",
-            f"`{key}` is about the whole server, and cannot stand in an included file",
+            f"`{key}` applies to the whole server, and is not allowed in an included file",
             at.key(),
             "move it to the manifest that includes this file",
         )
@@ -171,7 +171,7 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
     if isinstance(schema.get("type"), list) and isinstance(holder, str):
         title = f"`{holder}`"  # its title is of all that it may be
     near = nearest(key, known)
-    fix = f"did you mean `{near}`?" if near else f"known are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
+    fix = f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
     return Diagnostic("TW103", f"unknown key `{key}` in {title}", at.key(), fix)
 
 
@@ -189,7 +189,7 @@ def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], 
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
         return f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
     if is_quoted(value, types):
-        return "take the quotes away"
+        return "remove the quotes"
     if "pattern" in schema:
         return _note(schema)
     if types == ["string"] and not isinstance(value, (dict, list)):
@@ -215,7 +215,7 @@ def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = No
     if near:
         fix = f"did you mean `{near}`?"
     elif default is not None and not isinstance(default, list):
-        fix = f"leave it out for `{default}`"
+        fix = f"remove it for the default, `{default}`"
     else:
         fix = "write one of these" if len(options) > 1 else f"write {quoted(options)}"
     return Diagnostic("TW104", f"expected {quoted(options)}, found {found(value)}", at, fix)
@@ -282,5 +282,5 @@ def _stranger(at: Place, schema: Mapping[str, Json]) -> Diagnostic:
 def _fate(key: str, at: Place) -> str:
     """What becomes of an unknown key: of `server`, only what MCP has there is sent."""
     if at.pointer[:1] == ("server",):
-        return f"it is not sent: remove it, or call it `x-{key}` if it is a note of your own"
-    return "clients get it as it is"
+        return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
+    return "it is sent to clients unchanged"

@@ -57,7 +57,7 @@ def variables(template: str) -> tuple[Variable, ...]:
     for index, expression in enumerate(expressions):
         for name, many in expression.names:
             if name in by_name:
-                raise TemplateError(f"the variable `{name}` stands in it twice", "give the second another name")
+                raise TemplateError(f"it has the variable `{name}` twice", "rename the second one")
             by_name[name] = Variable(name, many, index < tail)
     return tuple(by_name.values())
 
@@ -75,12 +75,12 @@ def _query(template: str, expressions: list[_Expression]) -> int:
 
 def _expressions(template: str) -> Iterator[_Expression]:
     if stray := re.search(r"[{}]", EXPRESSION.sub("", template)):
-        raise TemplateError(f"it has a `{stray[0]}` without its partner", "write each variable in braces: `{city}`")
+        raise TemplateError(f"it has an unmatched `{stray[0]}`", "write each variable in braces: `{city}`")
     for match in EXPRESSION.finditer(template):
         text = match[1]
         operator = text[:1] if text[:1] and text[:1] in _OPERATORS + _RESERVED else ""
         if operator and operator in _RESERVED:
-            raise TemplateError(f"`{match[0]}` uses an operator that RFC 6570 keeps for the future", "write `{name}`")
+            raise TemplateError(f"`{match[0]}` uses an operator that RFC 6570 reserves", "write `{name}`")
         names = []
         for part in text[len(operator) :].split(","):
             variable = _VARIABLE.fullmatch(part)
@@ -91,7 +91,7 @@ def _expressions(template: str) -> Iterator[_Expression]:
                 )
             many = variable["modifier"] == "*"
             if variable["modifier"] and not many:
-                raise TemplateError(f"`{match[0]}` has a prefix modifier, which servers cannot match", "take it away")
+                raise TemplateError(f"`{match[0]}` has a prefix modifier, which servers cannot match", "remove it")
             if many and operator not in ("/", ".", ";"):
                 raise TemplateError(f"`{match[0]}` is a list that servers cannot match", "write it as `{/path*}`")
             names.append((variable["name"], many))
@@ -104,9 +104,7 @@ def _check_matchable(expressions: list[_Expression]) -> None:
         for index, (name, many) in enumerate(expression.names):
             is_apart = not many and (index > 0 or expression.operator not in ("", "+"))
             if not is_apart and (index > 0 or expression.start == end):
-                raise TemplateError(
-                    f"nothing stands before `{name}` that ends the variable before it", "put a `/` there"
-                )
+                raise TemplateError(f"nothing separates `{name}` from the variable before it", "put a `/` between them")
             wide += many or expression.operator in ("+", "#")
         end = expression.end
     if wide > 1:

@@ -69,7 +69,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     if not isinstance(wire, dict) or not outline.references:
         return Inlined(wire)
     if (named := _named(outline)) is not None:
-        fix = f'leave `{named}` out, and refer to places: "#/$defs/NAME"'
+        fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
         return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
     made = _Inlining(outline)
     try:

@@ -218,7 +218,7 @@ def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
     if isinstance(value, list) and value:
         for index, one in enumerate(value):
             if one in value[:index]:
-                yield Diagnostic("TW204", f"`type` lists {found(one)} twice", at / index, "remove one of the two")
+                yield Diagnostic("TW204", f"`type` lists {found(one)} twice", at / index, "remove one of them")
             elif one not in TYPES:
                 yield _no_type(one, at / index)
     else:
@@ -237,7 +237,7 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
     near = _OTHER_TYPES.get(value.casefold()) or nearest(value, TYPES)
     fix = f"did you mean `{near}`?" if near else f"types are {quoted(TYPES)}"
     if value.casefold() == "any":
-        fix = "leave `type` out to allow any value"
+        fix = "remove `type` to allow any value"
     elif value in ("date", "date-time", "time", "uuid", "email", "uri"):
         fix = f"write `type: string` and `format: {value}`"
     return Diagnostic("TW203", f"`{shorten(value)}` is not a JSON Schema type", at, fix)
@@ -252,7 +252,7 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
         twice = next((index for index, one in enumerate(value) if one in value[:index]), None)
         if twice is not None:
             yield Diagnostic(
-                "TW204", f"`{keyword}` lists {found(value[twice])} twice", at / twice, "remove one of the two"
+                "TW204", f"`{keyword}` lists {found(value[twice])} twice", at / twice, "remove one of them"
             )
             return
     what = f"not {found(value)}" if pointer[-1] == keyword else f"but holds {found(value)}"
@@ -287,7 +287,7 @@ def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
     if value == []:
         return f"remove `{keyword}`, or put something in it"
     if is_quoted(value, ("boolean",) if "true" in _VALUES.get(keyword, "") else ("number",)):
-        return "take the quotes away"
+        return "remove the quotes"
     if not isinstance(value, (dict, list)) and value is not None:
         if keyword in _LISTS and step == keyword:
             return f"put it in brackets: `[{shown(value)}]`"
@@ -306,7 +306,7 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
     if isinstance(value, bool):
         return f"write `{'{}' if value else '{not: {}}'}`: {dialect.name} has no boolean schemas"
     if is_quoted(value, ("boolean",)):
-        return "take the quotes away"
+        return "remove the quotes"
     return "write a schema such as `{type: string}`, or `{}` for any value"
 
 

@@ -316,11 +316,11 @@ class _Walk:
                 value, pointer = value[int(step)], (*pointer, int(step))
             else:
                 fix = self._meant(text, fragment) or _near(step, value)
-                return Broken("TW220", f"`{text}` leads nowhere: {_missing(pointer, start, step)}", fix)
+                return Broken("TW220", f"`{text}` does not exist: {_missing(pointer, start, step)}", fix)
         if not isinstance(value, dict | bool):
-            return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "point at a schema")
+            return Broken("TW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "refer to a schema")
         if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
-            fix = f"point at a schema, or mend what stands there: it must be valid in {self.dialect.name}"
+            fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
             return Broken("TW220", f"`{text}` leads to something that is not a valid schema", fix)
         return Local(pointer, rooted=not uri)
 
@@ -339,7 +339,7 @@ class _Walk:
             return _escape(text)
         names = self.folder.schemas.get(path)
         if names is None:
-            return Broken("TW220", f"`{path}` holds no `schemas`", "name a manifest or fragment that has the schema")
+            return Broken("TW220", f"`{path}` has no `schemas`", "name a manifest or fragment that has the schema")
         name, *rest = steps
         if name not in names:
             fix = did_you_mean(name, names, f"`schemas` in {path}")
@@ -347,8 +347,8 @@ class _Walk:
         if rest:
             return Broken(
                 "TW220",
-                f"`{text}` leads into a shared schema; only whole ones can be referred to",
-                "give that part a name of its own under `schemas`",
+                f"`{text}` refers to part of a shared schema; only whole ones can be referred to",
+                "move that part to its own name under `schemas`",
             )
         return Shared(Key(path, name))
 
@@ -361,7 +361,7 @@ class _Walk:
         except ValidationError:
             return Broken(
                 "TW220",
-                f"`{text}` is no meta-schema of {self.dialect.name}",
+                f"`{text}` is not a meta-schema of {self.dialect.name}",
                 f"the meta-schema of this schema's own dialect is `{self.dialect.uri}`",
             )
         return Meta(uri)
@@ -373,16 +373,16 @@ class _Walk:
         if scheme or text.startswith("//"):
             return Broken(
                 "TW222",
-                f"`{text}` would have to be fetched, and no reference is",
+                f"`{text}` would have to be fetched, but references are never fetched",
                 'copy the schema to `schemas:` and refer to it with "#/schemas/NAME"',
             )
         if paths.resolve(self.folder.path, self.place.file, unquote(uri)) is None:
             return _escape(text)
         return Broken(
             "TW220",
-            f"`{text}` is not a reference that a manifest can have",
-            'write "#/$defs/NAME" for a schema in here, "#/schemas/NAME" for a shared one, '
-            'and "FILE.yaml#/schemas/NAME" for one of another file',
+            f"a manifest cannot have the reference `{text}`",
+            'write "#/$defs/NAME" for a schema in this one, "#/schemas/NAME" for a shared one, '
+            'and "FILE.yaml#/schemas/NAME" for one in another file',
         )
 
 
@@ -428,7 +428,7 @@ def at(value: Json, pointer: Pointer) -> Json:
 def _escape(text: str) -> Broken:
     return Broken(
         "TW221",
-        f"`{text}` leaves the manifest's folder",
+        f"`{text}` is outside the manifest's folder",
         "copy the file into the folder of the manifest, or the schema to `schemas:`",
     )
 

@@ -411,8 +411,8 @@ def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = 
     [
         ({"select": ["/dat/*/id"]}, "TW266 no response of `pets` has `/dat` (did you mean `data`?)"),
         ({"select": ["/data/*/idd"]}, "TW266 no response of `pets` has `/data/*/idd` (did you mean `id`?)"),
-        ({"select": ["/data/*/id/x"]}, "TW266 no response of `pets` has `/data/*/id/x` (leave the step out)"),
-        ({"select": ["/next/*"]}, "TW266 no response of `pets` has `/next/*` (leave the step out)"),
+        ({"select": ["/data/*/id/x"]}, "TW266 no response of `pets` has `/data/*/id/x` (remove this step)"),
+        ({"select": ["/next/*"]}, "TW266 no response of `pets` has `/next/*` (remove this step)"),
         ({"page": {"by": "cursor"}}, "TW267 pages by cursor need `argument` (add `argument`)"),
         (
             {"page": {"by": "offset", "argument": "skipp", "items": "/data"}},
@@ -421,7 +421,7 @@ def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = 
         ({"page": {"by": "link", "items": "/date"}}, "TW266 no response of `pets` has `/date` (did you mean `data`?)"),
         (
             {"page": {"by": "link", "items": "/data"}, "select": ["/next"]},
-            "TW267 `select` leaves nothing of `/data` (add what is wanted of the items to `select`)",
+            "TW267 `select` keeps nothing of `/data` (add pointers into the items to `select`)",
         ),
         ({"responseHeaders": {"a": "X Y"}}, "TW265 `X Y` is not the name of a header"),
     ],
@@ -436,7 +436,7 @@ def test_an_argument_called_cursor_is_one_of_the_pages(tmp_path: Path) -> None:
     http = {"query": {"cursor": "{cursor}", "skip": "{skip}"}}
     page = {"by": "offset", "argument": "skip", "items": "/data"}
     (found,) = problems(tmp_path, {**http, "page": page}, ["skip", "cursor"])
-    assert found.startswith("TW267 the tool has an argument `cursor` of its own")
+    assert found.startswith("TW267 the tool already has an argument `cursor`")
     own = {"by": "cursor", "argument": "cursor", "items": "/data", "next": "/next"}
     assert problems(tmp_path, {**http, "page": own}, ["skip", "cursor"]) == []
 
@@ -677,5 +677,5 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
 
 def test_a_part_promises_no_structure(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, {"large": "resource"})
-    assert found.startswith("TW264 a part of a result of `pets` cannot fit its `outputSchema` (add `output: lenient`")
+    assert found.startswith("TW264 part of a result of `pets` cannot fit its `outputSchema` (add `output: lenient`")
     assert problems(tmp_path, {"large": "resource", "output": "lenient"}) == []

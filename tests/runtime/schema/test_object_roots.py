@@ -185,6 +185,6 @@ def test_only_what_older_revisions_lose_is_a_warning(tmp_path: Path) -> None:
     value = manifest(tools, schemas=SCHEMAS, protocol={"min": "2025-06-18"})
     (said,) = check(tmp_path, value)
     assert said.code == "TW340"
-    assert said.message.startswith("an `outputSchema` that allows other values than objects came with revision 2026")
+    assert said.message.startswith("an `outputSchema` that allows values other than objects is new in revision 2026")
     assert said.help is not None
-    assert "get neither it nor `structuredContent`" in said.help
+    assert "get neither the schema nor `structuredContent`" in said.help

@@ -29,14 +29,14 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
         if key in auth and (problem := _problem(auth[key], is_issuer=key == "issuer")):
-            fix = "write an `https` URL of host and path alone; `http` is for this machine"
+            fix = "write an `https` URL with only a host and a path; `http` is allowed on this machine"
             yield Diagnostic("TW268", f"`auth.{key}` {problem}", at / key, fix)
     key = "resource" if "resource" in auth else "audience"
     if key in auth and not _is_url(auth[key]):
         fix = "write the URL at which clients reach this server"
         if key == "audience":
-            fix += "; where tokens name another audience, write the URL under `auth.resource`"
-        yield Diagnostic("TW268", f"`auth.{key}` is no URL, and clients are told by it whom to ask", at / key, fix)
+            fix += "; if tokens have another audience, write the URL under `auth.resource`"
+        yield Diagnostic("TW268", f"`auth.{key}` is not a URL, but clients use it to find the issuer", at / key, fix)
     elif key in auth and (problem := _unfit(auth[key])):
         yield Diagnostic(
             "TW268", f"`auth.{key}` {problem}", at / key, "write the URL at which clients reach this server"
@@ -60,16 +60,16 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
     if places:
         yield Diagnostic(
             "TW336",
-            "scopes are needed, but there is no `auth` that says who gives them: over HTTP nobody has any",
+            "scopes are required, but no `auth` says who issues them: over HTTP no caller has any",
             places[0],
-            "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, `--scope` gives the local user scopes",
+            "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, use `--scope` for the local user",
         )
     for tool in resolved.tools:
         for name, binding in (tool.extension.get("bind") or {}).items():
             if "local" not in binding:
                 yield Diagnostic(
                     "TW336",
-                    f"`{name}` comes from a claim, but there is no `auth` that says who gives claims",
+                    f"`{name}` comes from a claim, but no `auth` says who issues claims",
                     tool.place_of("bind", name).key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
                 )
@@ -87,9 +87,12 @@ def bound(resolved: Resolved) -> Iterator[Diagnostic]:
                 message = f"`{tool.name}` has no argument `{name}` in its own `properties`"
                 yield Diagnostic("TW258", message, at.key(), did_you_mean(name, known, "arguments"))
             elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
-                message = f"`{name}` cannot be taken from what callers send: `{keyword}` speaks of it, too"
+                message = f"`{name}` cannot be bound: `{keyword}` also uses it"
                 yield Diagnostic(
-                    "TW269", message, at.key(), f"say it without `{keyword}`, or leave `{name}` to callers"
+                    "TW269",
+                    message,
+                    at.key(),
+                    f"rewrite the schema without `{keyword}`, or remove `{name}` from `bind`",
                 )
 
 
@@ -108,21 +111,21 @@ def _unfit(resource: str) -> str | None:
     """What is wrong with the URL of this server (RFC 9728, 1.2)."""
     parts = urlsplit(resource)
     if parts.username is not None or parts.password is not None:
-        return "holds a user name or a password, which anybody could read"
-    return "has a fragment, which no resource has" if "#" in resource else None
+        return "contains a user name or a password, which anyone could read"
+    return "has a fragment, which a resource cannot have" if "#" in resource else None
 
 
 def _problem(text: str, *, is_issuer: bool) -> str | None:
     """What is wrong with the URL of an issuer, or of its keys."""
     if not _is_url(text):
-        return "is no URL"
+        return "is not a URL"
     parts = urlsplit(text)
     if parts.username is not None or parts.password is not None:
-        return "holds a user name or a password, which anybody could read"
+        return "contains a user name or a password, which anyone could read"
     if is_issuer and (parts.query or parts.fragment):
-        return "has a query or a fragment, which no issuer has"
+        return "has a query or a fragment, which an issuer cannot have"
     if not http.is_unseen(parts):
-        return "is not `https`, so that anybody on the way could give keys"
+        return "is not `https`, so anyone on the network could replace the keys"
     return None
 
 

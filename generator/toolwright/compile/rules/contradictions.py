@@ -52,10 +52,10 @@ def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
                     if lower in schema and upper in schema and _exclude(lower, upper, schema):
                         yield Diagnostic(
                             "TW323",
-                            f"`{lower}: {shown(schema[lower])}` and `{upper}: {shown(schema[upper])}` exclude each "
-                            "other: nothing is valid",
+                            f"`{lower}: {shown(schema[lower])}` and `{upper}: {shown(schema[upper])}` contradict each "
+                            "other: no value is valid",
                             _below(outline, pointer) / lower,
-                            "change one of the two",
+                            "change one of them",
                         )
 
 
@@ -73,8 +73,8 @@ def _absent(
     if schema.get("additionalProperties") is False:
         # As one of several alternatives it is dead, but harms nobody; and nobody can mend another one's server.
         code = "TW229" if serves and _CHOOSING.isdisjoint(pointer) else code
-        message = f"`{name}` is required, but `additionalProperties: false` forbids it: nothing is valid"
-        fix = f"did you mean `{near}`?" if near else "add it to `properties`, or take it out of `required`"
+        message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
+        fix = f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
     elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(outline, pointer, name):
         message, fix = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
     else:

@@ -37,18 +37,18 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         if not isinstance(schema, dict) or schema.get("type") != "object":
             at = place / "type" if isinstance(schema, dict) and "type" in schema else place
-            yield _problem("the answer to a question is an object", at, "write `type: object`, with `properties`")
+            yield _problem("the answer to a question must be an object", at, "write `type: object`, with `properties`")
         if not isinstance(schema, dict):
             continue
         for key in schema.keys() - _ROOT:
             if not key.startswith("x-"):
-                fix = f"a form has {quoted(sorted(_ROOT - {'$schema'}))} at its root, and nothing else"
+                fix = f"the root of a form can only have {quoted(sorted(_ROOT - {'$schema'}))}"
                 yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), fix)
         properties = schema.get("properties") or {}
         for index, name in enumerate(schema.get("required") or ()):
             if name not in properties:
                 fix = _fix(name, list(properties))
-                yield _problem(f"`{name}` is required, but no field of the form", place / "required" / index, fix)
+                yield _problem(f"`{name}` is required, but is not a field of the form", place / "required" / index, fix)
         for name, field in properties.items():
             yield from _field(field, place / "properties" / name)
 
@@ -60,12 +60,15 @@ def named(resolved: Resolved) -> Iterator[Diagnostic]:
         for name in declared.extension.get("ask") or {}:
             place = declared.place_of("ask", name).key()
             if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
-                fix = f"`{naming.question(name)}` would do"
-                yield Diagnostic("TW213", f"`{name}` cannot be the method of a question", place, fix)
+                fix = f"use `{naming.question(name)}`"
+                yield Diagnostic("TW213", f"`{name}` cannot be the name of a question's method", place, fix)
             other = classes.setdefault(naming.answer(declared.names, name), name)
             if other != name:
                 yield Diagnostic(
-                    "TW211", f"the questions `{other}` and `{name}` meet in Python", place, "rename one of them"
+                    "TW211",
+                    f"the questions `{other}` and `{name}` get the same name in Python",
+                    place,
+                    "rename one of them",
                 )
 
 
@@ -73,16 +76,16 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
     kind = field.get("type") if isinstance(field, dict) else None
     if not isinstance(kind, str) or kind not in _KEYWORDS:
         at = place / "type" if isinstance(field, dict) and "type" in field else place
-        fix = f"write one `type` of {quoted(_KEYWORDS)}; ask for parts of an object one by one"
-        yield _problem("clients show only flat fields in a form", at, fix)
+        fix = f"write one `type`: {quoted(_KEYWORDS)}; ask for the parts of an object one by one"
+        yield _problem("a form can only have flat fields", at, fix)
         return
     for key in field.keys() - _KEYWORDS[kind]:
         if not key.startswith("x-"):
             known = sorted(_KEYWORDS[kind] - _NOTES)
             near = nearest(key, known)
-            others = f"beside its title it can have {quoted(known)}" if known else "take it away"
+            others = f"in addition to its title it can have {quoted(known)}" if known else "remove it"
             fix = f"did you mean `{near}`?" if near else others
-            yield _problem(f"a form's {kind} cannot have `{key}`", (place / key).key(), fix)
+            yield _problem(f"a form field of type `{kind}` cannot have `{key}`", (place / key).key(), fix)
     if kind == "string" and field.get("format", "email") not in _FORMATS:
         fix = f"the formats of a form are {quoted(_FORMATS)}"
         yield _problem(f"clients do not know the format `{field['format']}`", place / "format", fix)
@@ -103,10 +106,12 @@ def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
         yield from _texts(texts, place / "enum")
         names = field.get("enumNames", texts)
         if not isinstance(names, list) or len(names) != len(texts):
-            fix = "give each choice one, in the same order"
-            yield _problem("there are not as many `enumNames` as choices", (place / "enumNames").key(), fix)
+            fix = "write one name for each choice, in the same order"
+            yield _problem(
+                "the number of `enumNames` differs from that of the choices", (place / "enumNames").key(), fix
+            )
     elif "enumNames" in field:
-        yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list them in `enum`")
+        yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list the choices in `enum`")
 
 
 def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
@@ -114,12 +119,12 @@ def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
         yield _problem("there is nothing to choose from", place, "list the choices")
     for index, text in enumerate(texts):
         if not isinstance(text, str):
-            yield _problem("a choice is a text", place / index, f'write `"{shown(text)}"`, in quotes')
+            yield _problem("a choice must be a string", place / index, f'write `"{shown(text)}"`, in quotes')
 
 
 def _fix(name: str, known: list[str]) -> str:
     near = nearest(name, known)
-    return f"did you mean `{near}`?" if near else "add it to `properties`, or take it away"
+    return f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
 
 
 def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
@@ -131,14 +136,14 @@ def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
         yield from _options(items["anyOf"], place / "anyOf")
         return
     fix = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
-    yield _problem("a form's list is a choice of several from a fixed set", place, fix)
+    yield _problem("a list in a form must be a choice of several from a fixed set", place, fix)
 
 
 def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
     for index, option in enumerate(options if isinstance(options, list) else ()):
         is_titled = isinstance(option, dict) and isinstance(option.get("const"), str) and "title" in option
         if not is_titled:
-            yield _problem("each choice has a text and a title", place / index, "write `{const: red, title: Red}`")
+            yield _problem("each choice needs a value and a title", place / index, "write `{const: red, title: Red}`")
 
 
 def _problem(message: str, at: Place, fix: str) -> Diagnostic:

@@ -29,7 +29,7 @@ def known(resolved: Resolved) -> Iterator[Diagnostic]:
         for pointer, schema in outline.having(HANDLE):
             if not isinstance(schema[HANDLE], str):
                 message = f"`x-handle` must be the name of a handle, not {found_value(schema[HANDLE])}"
-                fix = "name one that `handles` declares, or call a keyword of your own something else"
+                fix = "write a name from `handles`; if this is your own keyword, rename it"
                 yield Diagnostic("TW252", message, _at(outline, pointer), fix)
             elif schema[HANDLE] not in declared:
                 yield Diagnostic(
@@ -50,18 +50,18 @@ def placed(resolved: Resolved) -> Iterator[Diagnostic]:
         document = Document("", ir.Schema(bundled.wire, outline.dialect.uri, outline.place, bundled.shared))
         for pointer, schema in marked:
             if not _is_text(document, pointer):
-                fix = "write it beside `type: string`; of a list, it stands in `items`"
-                yield Diagnostic("TW271", "only a text can be the id of a handle", _at(outline, pointer), fix)
+                fix = "write it beside `type: string`; for a list, in its `items`"
+                yield Diagnostic("TW271", "only a string can be the id of a handle", _at(outline, pointer), fix)
             elif "default" in schema:
-                fix = "leave the default out: ids are made when the server runs"
-                yield Diagnostic("TW271", "no default can be the id of a handle", _at(outline, pointer), fix)
+                fix = "remove the default: ids are created when the server runs"
+                yield Diagnostic("TW271", "the id of a handle cannot have a default", _at(outline, pointer), fix)
     for tool in resolved.tools:
         yield from _placed_in(tool, resolved)
     for place, outline in resolved.extension_schemas.items():
         if "ask" in place.pointer:
             for each, pointer in _marked(outline, resolved):
-                fix = "ask for something that a person knows"
-                yield Diagnostic("TW271", "nobody who is asked knows the id of a handle", _at(each, pointer), fix)
+                fix = "ask for something that the user knows"
+                yield Diagnostic("TW271", "a user cannot know the id of a handle", _at(each, pointer), fix)
 
 
 def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
@@ -70,11 +70,11 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
     for field, outline in resolved.schemas(tool):
         for each, pointer in _marked(outline, resolved):
             if "http" in tool.extension:
-                message = f"`{tool.name}` is an HTTP call, which neither makes handles nor gets what they stand for"
-                yield Diagnostic("TW271", message, _at(each, pointer), "leave it out, or write a handler for the tool")
+                message = f"`{tool.name}` is an HTTP call, which cannot create or use handles"
+                yield Diagnostic("TW271", message, _at(each, pointer), "remove it, or write a handler for the tool")
             elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is outline:
-                message = f"`{pointer[1]}` is set from a claim, and no issuer of tokens knows the id of a handle"
-                yield Diagnostic("TW271", message, _at(each, pointer), "leave it out")
+                message = f"`{pointer[1]}` is set from a claim, and a token cannot contain the id of a handle"
+                yield Diagnostic("TW271", message, _at(each, pointer), "remove it")
 
 
 def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -87,11 +87,11 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
     for at, name, settings in _declared(resolved):
         if "ttl" not in settings:
             if not auth:
-                fix = "write how long one lives, such as `ttl: 7d`"
-                yield Diagnostic("TW270", f"`{name}` has no `ttl`, and no `auth` says whose it is", at.key(), fix)
+                fix = "add how long it lives, such as `ttl: 7d`"
+                yield Diagnostic("TW270", f"`{name}` has no `ttl`, and without `auth` it has no owner", at.key(), fix)
         elif "idle" in settings and parse_duration(settings["idle"]) > parse_duration(settings["ttl"]):
-            message = f"`{name}` ends after {settings['ttl']} anyway, so that `idle: {settings['idle']}` never counts"
-            yield Diagnostic("TW337", message, at / "idle", "write a shorter `idle`, or leave it out")
+            message = f"`{name}` ends after {settings['ttl']} anyway, so `idle: {settings['idle']}` has no effect"
+            yield Diagnostic("TW337", message, at / "idle", "write a shorter `idle`, or remove it")
 
 
 def used(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -105,7 +105,7 @@ def used(resolved: Resolved) -> Iterator[Diagnostic]:
     for at, name, _ in _declared(resolved):
         fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
         if name not in used_by_field["outputSchema"]:
-            yield Diagnostic("TW338", f"no tool gives ids of `{name}` in its result", at.key(), fix)
+            yield Diagnostic("TW338", f"no tool returns ids of `{name}`", at.key(), fix)
         elif name not in used_by_field["inputSchema"]:
             yield Diagnostic("TW338", f"no tool takes ids of `{name}`", at.key(), fix)
 

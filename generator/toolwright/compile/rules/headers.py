@@ -76,9 +76,9 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
                     if other != name:
                         yield Diagnostic(
                             "TW231",
-                            f"`{other}` and `{name}` of `{tool.name}` have one header, `{value}`; case does not count",
+                            f"`{other}` and `{name}` of `{tool.name}` have the same header `{value}` (ignoring case)",
                             place / HEADER,
-                            "give one of them another name",
+                            "give one of them another header",
                         )
 
 
@@ -89,11 +89,11 @@ def types(resolved: Resolved) -> Iterator[Diagnostic]:
         if kind in _TYPES:
             continue
         if kind == "number":
-            message = f"`{HEADER}` cannot stand on a `number`: its text in a header is not the same for every client"
-            fix = "make the property an `integer` or a `string`, or take the header away"
+            message = f"`{HEADER}` cannot be on a `number`: clients write numbers differently in headers"
+            fix = "make the property an `integer` or a `string`, or remove the header"
         else:
             message = f"`{HEADER}` needs a property whose `type` is `string`, `integer` or `boolean`"
-            fix = "give the property one such `type`, written in its own schema, or take the header away"
+            fix = "write one of these types in the property's own schema, or remove the header"
         yield Diagnostic("TW232", message, place / "type" if "type" in schema else (place / HEADER).key(), fix)
 
 
@@ -102,14 +102,18 @@ def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
             if field == "outputSchema":
-                message = f"`{HEADER}` in an `outputSchema` means nothing: results have no such headers"
+                message = f"`{HEADER}` has no effect in an `outputSchema`: results have no such headers"
             elif field == "schemas":
-                message = f"`{HEADER}` in a shared schema is not found: clients follow no references"
+                message = f"clients do not find `{HEADER}` in a shared schema: they do not follow references"
             elif not _chained(pointer):
-                message = f"`{HEADER}` is not found here: clients look only at properties, and at their `properties`"
+                message = (
+                    f"clients do not find `{HEADER}` here: they look only at properties, and at their `properties`"
+                )
             else:
                 continue
-            yield Diagnostic("TW233", message, (place / HEADER).key(), f"put `{HEADER}` on a property of the input")
+            yield Diagnostic(
+                "TW233", message, (place / HEADER).key(), f"put `{HEADER}` on a property of the `inputSchema`"
+            )
 
 
 def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -129,7 +133,7 @@ def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
             "TW331",
             f"`{name}` looks like {what}, and would be sent in a header",
             (place / HEADER).key(),
-            f"take `{HEADER}` away: proxies and logs on the way see headers",
+            f"remove `{HEADER}`: proxies and logs on the way see headers",
         )
 
 

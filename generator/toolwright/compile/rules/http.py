@@ -48,9 +48,9 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
             other = resolved.bundle.documents[first[name].file].span(first[name].key())
             yield Diagnostic(
                 "TW261",
-                f"the API `{name}` is there already, at {other.file}:{other.line}:{other.column}",
+                f"the API `{name}` is already declared at {other.file}:{other.line}:{other.column}",
                 place.key(),
-                "rename one of them: names under `apis` count in all files of the manifest",
+                "rename one of them: names under `apis` are shared by all files of the manifest",
             )
         first.setdefault(name, place)
         yield from _based(place, name, api)
@@ -62,7 +62,7 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
                     "TW263",
                     f"`{scheme}` is {settings['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).key(),
-                    "name the variable of the environment that holds the secret; no secret stands in a manifest",
+                    "name the environment variable that holds it; do not write secrets into a manifest",
                 )
             yield from _token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
         yield from _secured(api.get("security"), place / "security", api, name)
@@ -71,8 +71,8 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
 def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
     """Secrets are sent to a token endpoint, so that nobody may read along (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
-        fix = "write a whole URL with `https`; `http` is for this machine alone"
-        yield Diagnostic("TW263", f"no secret can be sent to `{url}`", place, fix)
+        fix = "write a whole `https` URL; `http` is only allowed on this machine"
+        yield Diagnostic("TW263", f"secrets cannot be sent to `{url}`", place, fix)
 
 
 def complete(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -81,9 +81,9 @@ def complete(resolved: Resolved) -> Iterator[Diagnostic]:
         if tool.extension.get("http") and "url" not in tool.extension["http"]:
             yield Diagnostic(
                 "TW262",
-                f"nothing says which URL `{tool.name}` calls",
+                f"`{tool.name}` has no URL to call",
                 tool.place_of("http").key(),
-                "the tool is no HTTP call of its own: add `url`, or take `http` away",
+                "the tool itself is not an HTTP call: add `url`, or remove `http`",
             )
 
 
@@ -107,18 +107,18 @@ def urls(resolved: Resolved) -> Iterator[Diagnostic]:
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
             problem, fix = (
-                "has a brace without its other half",
-                "write arguments as `{name}`, and a brace itself twice",
+                "has an unmatched brace",
+                "write arguments as `{name}`, and double a literal brace",
             )
         elif "#" in url or _BLANK.search(url):
-            problem, fix = "has a fragment or a blank, which no request can have", "leave it out"
+            problem, fix = "has a fragment or a blank, which a request cannot have", "remove it"
         elif "api" in http and not url.startswith("/"):
             problem, fix = (
-                "follows a base URL, and does not start with `/`",
+                "follows a base URL, but does not start with `/`",
                 "write the path, such as `/v1/{location}`",
             )
         elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
-            problem = "is not one of `http` or `https` with a host that no argument is part of"
+            problem = "is not an `http` or `https` URL with a fixed host"
             fix = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
         else:
             continue
@@ -143,9 +143,9 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
             if name not in inside:
                 yield Diagnostic(
                     "TW260",
-                    f"`{{{name}}}` does not stand in the URL",
+                    f"`{{{name}}}` is not in the URL",
                     tool.place_of("http", "path", name).key(),
-                    _near(name, inside) or "leave it out: `path` is about arguments in the URL",
+                    _near(name, inside) or "remove it: `path` is only for arguments in the URL",
                 )
 
 
@@ -176,9 +176,9 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
                 if style is not None and style not in _STYLES[section]:
                     yield Diagnostic(
                         "TW264",
-                        f"the style `{style}` is none of `{section}`",
+                        f"`{section}` cannot have the style `{style}`",
                         tool.place_of("http", section, name, "style"),
-                        f"it can be {quoted(_STYLES[section])}",
+                        f"write {quoted(_STYLES[section])}",
                     )
 
 
@@ -203,10 +203,10 @@ def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
         problem = "is not the name of a header"
         fix = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
     elif is_ours(name):
-        problem = "says where a request ends or how it travels, and is never the manifest's to set"
-        fix = "leave it out: the server writes it where it is needed"
+        problem = "says where a request ends or how it travels, and cannot be set in a manifest"
+        fix = "remove it: the server sets it if needed"
     elif filled and steers(name):
-        problem = "cannot be filled in"
+        problem = "cannot contain an argument"
         fix = "write the host into the URL" if name.lower() == "host" else "use `cookies`"
     else:
         return
@@ -215,8 +215,8 @@ def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
 
 def _held(text: str, place: Place) -> Iterator[Diagnostic]:
     if CONTROL.search(text):
-        message = "a header cannot hold line breaks or control characters"
-        yield Diagnostic("TW265", message, place, "leave them out")
+        message = "a header cannot contain line breaks or control characters"
+        yield Diagnostic("TW265", message, place, "remove them")
 
 
 def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -230,7 +230,7 @@ def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
             if name not in gone:
                 yield Diagnostic(
                     "TW334",
-                    f"the argument `{name}` of `{tool.name}` goes nowhere",
+                    f"the call does not use the argument `{name}` of `{tool.name}`",
                     tool.place_of("http").key(),
                     f"use `{{{name}}}` in the URL, `query`, `headers`, `cookies` or `body`",
                 )
@@ -252,8 +252,8 @@ def _apis(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]
 def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
     if "baseUrl" not in api:
         if "baseUrlEnv" not in api:
-            fix = "add a `baseUrl`, or the variable of the environment that says it, as `baseUrlEnv`"
-            yield Diagnostic("TW262", f"nothing says where the API `{name}` is", place.key(), fix)
+            fix = "add a `baseUrl`, or the environment variable that holds it, as `baseUrlEnv`"
+            yield Diagnostic("TW262", f"the API `{name}` has no base URL", place.key(), fix)
         return
     url: str = api["baseUrl"]
     yield from _varied(place, url, api.get("variables") or {})
@@ -267,10 +267,10 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         or _BLANK.search(url)
         or re.search(r"[{}]", url)
     ):
-        fix = "write a scheme, a host and perhaps a path, such as `https://api.example.com/v1`"
+        fix = "write a scheme, a host and, if needed, a path, such as `https://api.example.com/v1`"
         if undeclared := holes(url):
             fix = f"declare `{undeclared[0]}` under `variables`, with an `env` and a `default`"
-        yield Diagnostic("TW262", f"`{url}` is no base URL", place / "baseUrl", fix)
+        yield Diagnostic("TW262", f"`{url}` is not a base URL", place / "baseUrl", fix)
 
 
 def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
@@ -279,19 +279,19 @@ def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[D
     for name, variable in variables.items():
         at = place / "variables" / name
         if name not in inside:
-            fix = _near(name, inside) or "leave it out, or write it in braces into `baseUrl`"
-            yield Diagnostic("TW262", f"`{{{name}}}` does not stand in `baseUrl`", at.key(), fix)
+            fix = _near(name, inside) or "remove it, or use it in braces in `baseUrl`"
+            yield Diagnostic("TW262", f"`{{{name}}}` is not in `baseUrl`", at.key(), fix)
         listed = variable.get("enum")
         for where, value in [(at / "default", variable["default"])] + [
             (at / "enum" / index, value) for index, value in enumerate(listed or ())
         ]:
             if not is_part(value):
-                fix = "use letters, digits, `.`, `_`, `~` and `-`; a URL that differs by more is for `baseUrlEnv`"
-                yield Diagnostic("TW262", f"`{value}` cannot stand for a part of a URL", where, fix)
+                fix = "use letters, digits, `.`, `_`, `~` and `-`; for larger differences use `baseUrlEnv`"
+                yield Diagnostic("TW262", f"`{value}` cannot be part of a URL", where, fix)
         if listed is not None and variable["default"] not in listed:
             yield Diagnostic(
                 "TW262",
-                f"`{variable['default']}` is none of the values of `{name}`",
+                f"`{variable['default']}` is not one of the values of `{name}`",
                 at / "default",
                 "add it to `enum`",
             )

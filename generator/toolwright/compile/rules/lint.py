@@ -31,7 +31,7 @@ def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
                     "TW380",
                     f"`{code}` is an error, and errors cannot be ignored",
                     place / index,
-                    "take it out of the list",
+                    "remove it from the list",
                 )
 
 

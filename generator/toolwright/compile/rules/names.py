@@ -40,7 +40,7 @@ def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
             first[kind, declared.key] = place
         else:
             prefixed = ", or include its file with a `prefix`" if declared.section.key == "name" else ""
-            message = f"the {kind} `{declared.key}` is there already, at {_at(resolved, other)}"
+            message = f"the {kind} `{declared.key}` is already declared at {_at(resolved, other)}"
             yield Diagnostic("TW210", message, place, f"rename one of them{prefixed}")
 
 
@@ -64,8 +64,8 @@ def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic(
                     "TW211",
                     f"the {both} `{other.name}` ({_at(resolved, other.place / 'name')}) and "
-                    f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` meet in "
-                    f"Python: both need the {part} `{shown}`",
+                    f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` get the same name in "
+                    f"Python: the {part} `{shown}`",
                     _python_place(declared),
                     "give one of them a `pythonName` under `toolwright`",
                 )
@@ -85,7 +85,7 @@ def _classes(declared: Declared) -> Iterator[str]:
 def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     """No class of a shared schema is called like another class, or like anything else that the package exports."""
     stem = naming.server_stem(resolved.entry["server"]["name"])
-    taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "is an export of every package")
+    taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
     taken[naming.handlers_class(stem)] = "is the class of this server's handlers"
     taken[naming.client_class(stem)] = "is this server's client"
     for tool in resolved.tools:
@@ -96,7 +96,7 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         taken |= dict.fromkeys(_classes(declared), f"is a class of `{declared.name}`")
     kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
     if kinds:
-        taken |= dict.fromkeys(exports.OF_HANDLES, "is an export of every package with handles")
+        taken |= dict.fromkeys(exports.OF_HANDLES, "every package with handles exports")
         taken |= {
             naming.own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
             for tool in resolved.tools
@@ -122,7 +122,7 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
         if problem:
             yield Diagnostic(
                 "TW212",
-                f"the shared schema `{key.name}` would be the class `{name}`, which {problem}",
+                f"the class of the shared schema `{key.name}` would be `{name}`, which {problem}",
                 outline.place.key(),
                 "give the schema another name under `schemas`",
             )
@@ -140,10 +140,10 @@ def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagno
             if other == place:
                 problem = taken.get(name, "")
             if problem:
-                message = f"the ids of the handle `{kind}` would be of the type `{name}`, which {problem}"
+                message = f"the type of the ids of the handle `{kind}` would be `{name}`, which {problem}"
                 yield Diagnostic("TW212", message, place, "give the handle another name")
             if kind.startswith("_"):
-                message = f"the handle `{kind}` starts with an underscore, as what is not for handlers does"
+                message = f"the handle `{kind}` starts with an underscore, which is reserved"
                 yield Diagnostic("TW213", message, place, "give the handle another name")
 
 
@@ -160,15 +160,13 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
         elif name in naming.CLIENT_NAMES:
             problem = "is a name that every client has"
         elif name in naming.ANNOTATION_NAMES:
-            problem = "is a type that annotations need"
+            problem = "is the name of a type that annotations use"
         elif name in naming.DECORATOR_NAMES:
-            problem = "is what decorates methods"
+            problem = "is the name of a decorator"
         else:
             continue
         suggestion = naming.method(name)
-        yield Diagnostic(
-            "TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"`{suggestion}` would do"
-        )
+        yield Diagnostic("TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"use `{suggestion}`")
 
 
 def package(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -177,7 +175,7 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
     written = "package" in place.pointer
     suggestion = naming.package(resolved.entry["server"]["name"])
     fix = (
-        f"`{suggestion}` is what the server's name gives"
+        f"use `{suggestion}`, from the server's name"
         if written and naming.is_importable(suggestion)
         else "write a `python.package`"
     )
@@ -186,7 +184,9 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
     elif name in sys.stdlib_module_names:
         yield Diagnostic("TW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, fix)
     elif name in dependencies.modules():
-        yield Diagnostic("TW215", f"`{name}` would hide the package `{name}`, which it needs", place, fix)
+        yield Diagnostic(
+            "TW215", f"`{name}` would hide the package `{name}`, which the generated code needs", place, fix
+        )
 
 
 def _package(resolved: Resolved) -> tuple[str, Place]:
@@ -209,7 +209,9 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
     named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
     for name, place, help_ in named:
         if (length := len(name.encode())) > _LONGEST:
-            message = f"`{shorten(name)}` cannot be written: its name has {length} bytes, and disks take {_LONGEST}"
+            message = (
+                f"`{shorten(name)}` cannot be written: its name has {length} bytes, and most disks allow {_LONGEST}"
+            )
             yield Diagnostic("TW406", message, place, help_)
 
 
@@ -235,9 +237,9 @@ def features(resolved: Resolved) -> Iterator[Diagnostic]:
     if "features" in (resolved.entry.get("python") or {}):
         yield Diagnostic(
             "TW342",
-            "`python.features` does nothing: every package has all features",
+            "`python.features` has no effect: every package has all features",
             Place(resolved.bundle.entry, ("python", "features")).key(),
-            "remove it; the next release refuses it",
+            "remove it; the next release rejects it",
         )
 
 
@@ -250,14 +252,14 @@ def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
                 "TW310",
                 f"the tool name {_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
                 place,
-                "MCP asks for 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
+                "use 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`, as MCP recommends",
             )
         elif not _ACCEPTED.fullmatch(tool.name):
             yield Diagnostic(
                 "TW311",
                 f"the tool name {_problem(tool.name, r'[a-zA-Z0-9_-]', 64)}",
                 place,
-                "several clients accept only names that match ^[a-zA-Z0-9_-]{1,64}$",
+                "use a name that matches ^[a-zA-Z0-9_-]{1,64}$: several clients reject others",
             )
 
 

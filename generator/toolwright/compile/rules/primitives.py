@@ -37,7 +37,7 @@ def uris(resolved: Resolved) -> Iterator[Diagnostic]:
         for primitive in resolved.primitives[section]:
             uri, place = primitive.key, primitive.place / section.key
             if re.search(r"[\s\x00-\x1f\x7f]", uri):
-                yield Diagnostic("TW256", "the URI has a blank in it", place, "write `%20` for a space")
+                yield Diagnostic("TW256", "the URI contains a blank", place, "write `%20` for a space")
             elif not _URI.match(uri):
                 fix = f"write an absolute URI, such as `docs://{uri.lstrip('/') or 'readme'}`"
                 yield Diagnostic("TW256", f"`{uri}` has no scheme", place, fix)
@@ -48,7 +48,7 @@ def contents(resolved: Resolved) -> Iterator[Diagnostic]:
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "toolwright" / "text").key()
-            yield Diagnostic("TW257", f"`{resource.name}` has both `file` and `text`", at, "take one of them away")
+            yield Diagnostic("TW257", f"`{resource.name}` has both `file` and `text`", at, "remove one of them")
 
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -80,18 +80,23 @@ def messages(resolved: Resolved) -> Iterator[Diagnostic]:
         at = prompt.place / "toolwright"
         if prompt.extension.get("messages") == []:
             yield Diagnostic(
-                "TW257", f"`{prompt.name}` says nothing", at / "messages", "write a message, or take it away"
+                "TW257", f"`{prompt.name}` has no messages", at / "messages", "add a message, or remove `messages`"
             )
         if prompt.extension.get("messages") and prompt.extension.get("ask"):
-            fix = "take `messages` away, and write the method that asks"
-            yield Diagnostic("TW257", f"`{prompt.name}` has messages, so nobody asks", (at / "ask").key(), fix)
+            fix = "remove `messages`, and write a method that asks"
+            yield Diagnostic(
+                "TW257",
+                f"`{prompt.name}` has fixed messages, so its questions are never asked",
+                (at / "ask").key(),
+                fix,
+            )
         for index, message in enumerate(prompt.extension.get("messages") or ()):
             place = prompt.place / "toolwright" / "messages" / index
             given = [kind for kind in vocabulary.CONTENT if kind in message]
             if len(given) != 1:
-                what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "nothing to say"
+                what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "no content"
                 yield Diagnostic(
-                    "TW257", f"the message has {what}", place, f"give it one of {quoted(vocabulary.CONTENT)}"
+                    "TW257", f"the message has {what}", place, f"write one of {quoted(vocabulary.CONTENT)}"
                 )
             for kind in given:
                 yield from _part(kind, message[kind], place / kind, prompt)
@@ -105,10 +110,10 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
     if len(sources) != 1:
         what = f"both {quoted(sources).replace(' or ', ' and ')}" if sources else "no content"
         known = ("text", "file", "data") if kind == "resource" else ("file", "data")
-        yield Diagnostic("TW257", f"the {kind} has {what}", place, f"give it one of {quoted(known)}")
+        yield Diagnostic("TW257", f"the {kind} has {what}", place, f"write one of {quoted(known)}")
     if kind != "resource" and not str(part.get("mimeType", f"{kind}/")).startswith(f"{kind}/"):
         message = f"`{part['mimeType']}` is not the MIME type of {'an' if kind[0] in 'ai' else 'a'} {kind}"
-        yield Diagnostic("TW257", message, place / "mimeType", f"it starts with `{kind}/`")
+        yield Diagnostic("TW257", message, place / "mimeType", f"write a type that starts with `{kind}/`")
     if kind != "resource" and "mimeType" not in part:
         example = {"image": "image/png", "audio": "audio/wav"}[kind]
         yield Diagnostic("TW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
@@ -116,7 +121,9 @@ def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Dia
         try:
             binascii.a2b_base64(part["data"], strict_mode=True)
         except ValueError as error:
-            yield Diagnostic("TW257", f"the data is not base64: {error}", place / "data", "or name a `file`")
+            yield Diagnostic(
+                "TW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"
+            )
     for key in ("uri", "text"):
         if kind == "resource" and key in part:
             yield from _filled(part[key], place / key, prompt)
@@ -147,5 +154,7 @@ def _fix(name: str, known: tuple[str, ...]) -> str:
     if near:
         return f"did you mean `{near}`?"
     return (
-        f"its arguments are {', '.join(f'`{name}`' for name in known)}" if known else "it has no arguments: declare it"
+        f"its arguments are {', '.join(f'`{name}`' for name in known)}"
+        if known
+        else "it has no arguments: add it to `arguments`"
     )

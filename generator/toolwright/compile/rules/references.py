@@ -72,7 +72,7 @@ def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
                 if other.dialect != outline.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(
                         "TW224",
-                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, this is one of "
+                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, but this is one of "
                         f"{outline.dialect.name}",
                         _at(outline, reference),
                         f'write both in one dialect, with "$schema": "{outline.dialect.uri}" in each',
@@ -83,9 +83,9 @@ def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
                 if inner != outline.dialect:
                     yield Diagnostic(
                         "TW224",
-                        f"a part of a schema of {outline.dialect.name} cannot be of another dialect",
+                        f"part of a schema of {outline.dialect.name} cannot be in another dialect",
                         _below(outline, pointer) / "$schema",
-                        "leave this `$schema` out, and write the part in the dialect of the whole",
+                        "remove this `$schema`, and write this part in the dialect of the whole schema",
                     )
 
 
@@ -100,14 +100,14 @@ def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
                 keyword = identifying(outline.dialect)
                 yield Diagnostic(
                     "TW225",
-                    f"`{reference.text}` stands below an `{keyword}`, from where bundled schemas cannot be found",
+                    f"`{reference.text}` is below an `{keyword}`, from where bundled schemas cannot be found",
                     _at(outline, reference),
-                    f"leave the `{keyword}` out: nothing is fetched by it",
+                    f"remove the `{keyword}`: it is never fetched",
                 )
             elif reference.keyword == "$recursiveRef" and _is_shared(outline) and not outline.identified:
                 yield Diagnostic(
                     "TW225",
-                    "in a shared schema `$recursiveRef` would lead to the schema that it is bundled into",
+                    "in a shared schema, `$recursiveRef` would refer to the schema that it is bundled into",
                     _at(outline, reference),
                     'write "$ref": "#" instead, or give the shared schema an `$id`',
                 )
@@ -127,9 +127,9 @@ def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
         for pointer in outline.repeated:
             yield Diagnostic(
                 "TW226",
-                f"`{at(outline.schema, pointer)}` is given twice in one schema",
+                f"`{at(outline.schema, pointer)}` is used twice in the same schema",
                 _below(outline, pointer),
-                "rename one of the two",
+                "rename one of them",
             )
     if not any(outline.anchors for outline in resolved.shared.values()):
         return
@@ -143,7 +143,7 @@ def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
                 if other is not outline:
                     yield Diagnostic(
                         "TW226",
-                        f"the anchor `{name}` would be given twice where the shared schema "
+                        f"the anchor `{name}` would appear twice when the shared schema "
                         f"`{outline.place.pointer[-1]}` is bundled",
                         _below(outline, outline.anchors[base, name]),
                         "rename the anchor",
@@ -156,14 +156,14 @@ def _is_shared(outline: Outline) -> bool:
 
 def _loop(outline: Outline, reference: Reference, loop: list[Reference]) -> Diagnostic:
     if len(loop) == 1 and reference.keyword == "$ref":
-        message = f"`{reference.text}` leads straight back to itself"
+        message = f"`{reference.text}` refers directly to itself"
     else:
-        message = f"`{reference.text}` leads back to itself, by {' and '.join(f'`{step.text}`' for step in loop[1:])}"
+        message = f"`{reference.text}` refers to itself, through {' and '.join(f'`{step.text}`' for step in loop[1:])}"
     return Diagnostic(
         "TW223",
         message,
         _at(outline, reference),
-        "a schema may refer to itself only below a property or an item, or validation would never end",
+        "refer to a schema from within itself only below a property or an item: otherwise validation never ends",
     )
 
 

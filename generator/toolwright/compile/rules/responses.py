@@ -56,7 +56,7 @@ def _led(making: Selecting, tool: Declared, place: Place, pointer: str) -> Itera
             if near:
                 fix = f"did you mean `{near}`?"
             else:
-                fix = f"it can have {quoted(known[:8])}" if known else "leave the step out"
+                fix = f"it can have {quoted(known[:8])}" if known else "remove this step"
             yield Diagnostic("TW266", f"no response of `{tool.name}` has `{reached}`", place, fix)
             return
         schemas = following
@@ -88,9 +88,9 @@ def large(resolved: Resolved) -> Iterator[Diagnostic]:
         if "large" in http and output == "strict" and has_schema:
             yield Diagnostic(
                 "TW264",
-                f"a part of a result of `{tool.name}` cannot fit its `outputSchema`",
+                f"part of a result of `{tool.name}` cannot fit its `outputSchema`",
                 tool.place_of("http", "large").key(),
-                "add `output: lenient`, or take `large` away",
+                "add `output: lenient`, or remove `large`",
             )
 
 
@@ -114,16 +114,16 @@ def _wrong(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str
             fix = f"did you mean `{near}`?" if near else "add it to the `properties` of its `inputSchema`"
             yield key, f"the tool has no argument `{page[key]}`", fix
     if shape.CURSOR in known and page.get("argument") != shape.CURSOR:
-        fix = f"name it as `argument`, or call it something else than `{shape.CURSOR}`"
-        yield "argument", f"the tool has an argument `{shape.CURSOR}` of its own, which pages need", fix
+        fix = "set it as `argument`, or rename it"
+        yield "argument", f"the tool already has an argument `{shape.CURSOR}`, which pages need", fix
     if "*" in page.get("items", "").split("/"):
-        yield "items", "the items stand in one list", "leave `*` out"
+        yield "items", "the items must be in one list", "remove `*`"
         return
     here = tree_of(http.get("select") or ())
     for step in steps_of(page.get("items", "")):
         following = None if step is None else kept_below(here, step)
         if following is None:
-            fix = "add what is wanted of the items to `select`"
-            yield "items", f"`select` leaves nothing of `{page['items']}`", fix
+            fix = "add pointers into the items to `select`"
+            yield "items", f"`select` keeps nothing of `{page['items']}`", fix
             return
         here = following

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
 
-_UNSEEN: Final = "clients of older revisions do not see it: leave it out, or raise `protocol.min`"
+_UNSEEN: Final = "remove it, or raise `protocol.min`: clients of older revisions do not see it"
 _ONLY_TEXT: Final = (
-    "clients of older revisions get neither it nor `structuredContent`, but the result's JSON as text: "
-    "put the value into a property of an object, or raise `protocol.min`"
+    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions get "
+    "neither the schema nor `structuredContent`, but the result's JSON as text"
 )
 
 
@@ -32,7 +32,7 @@ def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
         if revision > oldest:
             yield Diagnostic(
                 "TW340",
-                f"{what} came with revision {revision}; this manifest is meant for {oldest} too",
+                f"{what} is new in revision {revision}, but this manifest also supports {oldest}",
                 place,
                 _ONLY_TEXT if revision == revisions.since("any_output") and "outputSchema" in what else _UNSEEN,
             )
@@ -50,7 +50,7 @@ def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
             sent = shape.shaped(field, resolved.bundled(outline).wire, tool.extension.get("http") or {})
             if field == "outputSchema" and not describes_objects(sent):
                 at = outline.place / "type" if "type" in outline.schema else outline.place.key()
-                yield at, "an `outputSchema` that allows other values than objects", revisions.since("any_output")
+                yield at, "an `outputSchema` that allows values other than objects", revisions.since("any_output")
             for pointer, schema in outline.schemas.items():
                 if isinstance(schema, dict) and vocabulary.HEADER in schema:
                     at = Place(outline.place.file, (*outline.place.pointer, *pointer, vocabulary.HEADER))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
 
-_FIX = "write `execution: {taskSupport: optional}`, or `required`, beside its `inputSchema`"
+_FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inputSchema`"
 
 
 def possible(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -32,11 +32,11 @@ def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
                 continue
             at = declared.place_of("ask", name, "before")
             if declared.place not in tasks:
-                fix = _FIX if declared.place in tools else "take it away: only tools run as tasks"
-                yield Diagnostic("TW259", f"`{name}` is asked before a task, and there is none", at, fix)
+                fix = _FIX if declared.place in tools else "remove it: only tools run as tasks"
+                yield Diagnostic("TW259", f"`{name}` is asked before a task, but there is no task", at, fix)
             elif question.get("mode") == "url":
-                fix = "take it away: the handler, which says the URL, runs in the task"
-                yield Diagnostic("TW259", f"`{name}` opens a URL, which nobody knows before the task", at, fix)
+                fix = "remove it: the handler, which provides the URL, runs in the task"
+                yield Diagnostic("TW259", f"`{name}` opens a URL, which is not known before the task", at, fix)
 
 
 def _runs_as_task(definition: Json) -> bool:

@@ -42,9 +42,9 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         other = meant(use, tool, names)
         if other == tool.name:
-            message = f"`{tool.name}` cannot be used in place of itself"
+            message = f"`{tool.name}` cannot replace itself"
         elif other not in names:
-            message = f"there is no tool `{use}` to use in place of `{tool.name}`"
+            message = f"there is no tool `{use}` to use instead of `{tool.name}`"
         else:
             continue
         others = [name for name in names if name != tool.name]
@@ -87,9 +87,13 @@ def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
         for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
             if known is not None and name not in known:
                 message = f"`{tool.name}` has no argument `{name}` to show"
-                fix = did_you_mean(name, known, "arguments") if known else "it has none: say it in words alone"
+                fix = (
+                    did_you_mean(name, known, "arguments")
+                    if known
+                    else "it has no arguments: write the message without `{…}`"
+                )
                 if "." in name and name.split(".")[0] in known:
-                    fix = f"only whole arguments are shown: write `{{{name.split('.')[0]}}}`"
+                    fix = f"only whole arguments can be shown: write `{{{name.split('.')[0]}}}`"
                 yield Diagnostic("TW258", message, at, fix)
 
 
@@ -101,7 +105,7 @@ def _message(policy: Mapping[str, Json]) -> str | None:
 def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
     for match in BRACES.finditer(text):
         if match[0] in ("{", "}"):
-            message = f"the `{match[0]}` at character {match.start() + 1} of the message stands alone"
+            message = f"the `{match[0]}` at character {match.start() + 1} of the message is unmatched"
             yield Diagnostic(
                 "TW105", message, at, f"write `{{name}}` for an argument, and `{match[0] * 2}` for a brace"
             )
@@ -149,9 +153,9 @@ def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
         return
     yield Diagnostic(
         "TW253",
-        f"a public cache would show everybody the same lists, but {reason}",
+        f"a public cache would show all callers the same lists, but {reason}",
         Place(resolved.bundle.entry, ("cache", "scope")),
-        "write `scope: private`, or leave it out",
+        "write `scope: private`, or remove it",
     )
 
 
@@ -164,7 +168,7 @@ def described(resolved: Resolved) -> Iterator[Diagnostic]:
                 "TW312",
                 f"`{tool.name}` has no description",
                 tool.place / "description" if text is not None else tool.place / "name",
-                "say what it does and when to use it: models choose tools by their descriptions",
+                "describe what it does and when to use it: models choose tools by their descriptions",
             )
 
 
@@ -176,9 +180,9 @@ def plain_roots(resolved: Resolved) -> Iterator[Diagnostic]:
             if isinstance(schema, dict) and keyword in schema:
                 yield Diagnostic(
                     "TW313",
-                    f"the `inputSchema` of `{tool.name}` has `{keyword}` at its root, which several clients refuse",
+                    f"the `inputSchema` of `{tool.name}` has `{keyword}` at its root, which several clients reject",
                     (tool.place / "inputSchema" / keyword).key(),
-                    "list all parameters in `properties`, and tell in the description which go together",
+                    "list all parameters in `properties`, and say in the description which belong together",
                 )
 
 
@@ -201,9 +205,9 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
         if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
             yield Diagnostic(
                 "TW330",
-                f"`{tool.name}` claims to be read-only and destructive",
+                f"`{tool.name}` is declared both read-only and destructive",
                 tool.place / "annotations" / "destructiveHint",
-                "take `destructiveHint` away if it only reads; else `readOnlyHint`, on which clients run it unasked",
+                "remove `destructiveHint` if it only reads, otherwise `readOnlyHint`: clients run such tools unasked",
             )
 
 
@@ -216,7 +220,7 @@ def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
                     "TW332",
                     f"clients could fetch `{primitive.key}` themselves",
                     primitive.place / section.key,
-                    "use a scheme of your own, such as `docs://`, for what only this server can read",
+                    "use your own scheme, such as `docs://`, for what only this server can read",
                 )
 
 
@@ -232,7 +236,7 @@ def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
             if not icon["src"].lower().startswith(_ICON_SCHEMES):
                 yield Diagnostic(
                     "TW333",
-                    f"clients refuse an icon at `{shorten(icon['src'])}`",
+                    f"clients reject an icon at `{shorten(icon['src'])}`",
                     place / "icons" / index / "src",
-                    "give it an `https:` or a `data:` URI",
+                    "use an `https:` or a `data:` URI",
                 )

@@ -37,16 +37,16 @@ def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
             if _is_too_large(text):
                 yield Diagnostic(
                     "TW227",
-                    f"`{text}` is too large a regular expression for the validator",
+                    f"the regular expression `{text}` is too large for the validator",
                     place,
-                    "repeat less, with `maxLength` for how long a text may be; or use `enum` for many words",
+                    "use fewer repetitions, with `maxLength` for the length; or use `enum` for many words",
                 )
             elif not _is_expression(text):
                 yield Diagnostic(
                     "TW227",
                     f"`{text}` is not a regular expression of JSON Schema",
                     place,
-                    "write it in the syntax of ECMA-262, which has `^` and `$`, but neither `\\A` nor `\\Z`",
+                    "use the syntax of ECMA-262, which has `^` and `$`, but not `\\A` or `\\Z`",
                 )
 
 
@@ -68,9 +68,9 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
             if isinstance(problem, str):
                 yield Diagnostic(
                     "TW228",
-                    f"the validator refuses this schema: {problem}",
+                    f"the validator rejects this schema: {problem}",
                     outline.place,
-                    "write the schema in another way: with this one, the server could not check a call",
+                    "rewrite the schema: with this one, the server could not check calls",
                 )
 
 
@@ -82,7 +82,7 @@ def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
                 "TW320",
                 f"the default{name} is not valid under its own schema: {problem}",
                 at,
-                'leave it out, or add "null" to the types' if value is None else "change the default or its schema",
+                'remove it, or add "null" to the types' if value is None else "change the default or its schema",
             )
 
 
@@ -118,7 +118,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                 for at, value in given:
                     for name in bound.keys() & value:
                         message = f"the example sends `{name}`, which the server sets (`bind`)"
-                        yield Diagnostic("TW240", message, (at / name).key(), f"leave `{name}` out")
+                        yield Diagnostic("TW240", message, (at / name).key(), f"remove `{name}`")
                 given = [(at, {name: each for name, each in value.items() if name not in bound}) for at, value in given]
             if schema is None:
                 for at, _ in given:
@@ -126,7 +126,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                         "TW241",
                         f"the example has an {side}, but `{tool.name}` has no `{field}`",
                         at.key(),
-                        f"give the tool an `{field}`, or take the {side} away",
+                        f"add an `{field}` to the tool, or remove the {side}",
                     )
             elif outline is None or _sound(resolved, outline, unsound):
                 judge = _Judge.of(resolved, schema)
@@ -156,7 +156,7 @@ def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
                     "TW242",
                     "the example is `exact`, but has no output to compare with",
                     (tool.place_of("examples") / index / "exact").key(),
-                    "add `output`, or take `exact` away",
+                    "add `output`, or remove `exact`",
                 )
 
 

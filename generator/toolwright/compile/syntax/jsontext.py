@@ -28,21 +28,21 @@ _CONTAINERS = {dict, list}
 _CONSTANTS = {"NaN", "Infinity", "-Infinity"}
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
-        "a key in double quotes should stand here",
+        "expected a key in double quotes",
         "JSON allows no comma after the last entry, and no single quotes",
     ),
     "Illegal trailing comma before end of object": ("there is a comma after the last entry", "remove the comma"),
     "Illegal trailing comma before end of array": ("there is a comma after the last item", "remove the comma"),
-    "Expecting ',' delimiter": ("a comma, or the end of the list or object, should stand here", None),
+    "Expecting ',' delimiter": ("expected a comma, or the end of the list or object", None),
     "Expecting ':' delimiter": ("a `:` should stand between the key and its value", None),
-    "Expecting value": ("a value should stand here", None),
+    "Expecting value": ("expected a value", None),
     "Extra data": ("there is more after the end of the JSON value", "one file holds one value"),
     "Unterminated string starting at": ("this string is not closed", 'close it with `"` on the same line'),
     "Invalid control character at": (
-        "a raw line break or control character stands in a string",
+        "a string contains a raw line break or control character",
         "write it as an escape, such as `\\n` or `\\t`",
     ),
-    "Invalid \\escape": ("this is no escape that JSON knows", "write `\\\\` for a backslash"),
+    "Invalid \\escape": ("JSON does not have this escape", "write `\\\\` for a backslash"),
     "Invalid \\uXXXX escape": ("`\\u` needs four hexadecimal digits", None),
 }
 
@@ -140,7 +140,7 @@ def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
         if "\\" in word and _SURROGATE.search(_string(word)):
             yield lone_surrogate(start, end)
     elif word in _CONSTANTS:
-        yield Problem("TW007", f"`{word}` is no JSON value", start, end, "JSON has finite numbers only")
+        yield Problem("TW007", f"`{word}` is not a JSON value", start, end, "JSON has only finite numbers")
     elif _NUMBER.fullmatch(word):
         yield from number(word, start, end)
 
@@ -158,7 +158,7 @@ def lone_surrogate(start: int, end: int) -> Problem:
     """The problem of a string with half a surrogate pair."""
     return Problem(
         "TW010",
-        "this string holds half a surrogate pair, which is no character",
+        "this string contains half a surrogate pair, which is not a character",
         start,
         end,
         "write both halves, such as `\\ud83d\\ude00`, or the character itself",

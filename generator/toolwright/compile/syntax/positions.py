@@ -145,4 +145,4 @@ def nothing(message: str) -> Problem:
 def twice(key: str, line: int, again: Node) -> Problem:
     """The problem of a key that its mapping has already, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
-    return Problem("TW005", message, again.start, again.end, "remove or rename one of the two")
+    return Problem("TW005", message, again.start, again.end, "remove or rename one of them")

@@ -51,12 +51,12 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _CHECK_INDENTATION = "check the indentation, and quote text that holds quotes, `:` or `#`"
 _SYNTAX: Final = {  # part of libyaml's words; whether its context is the place; what to say, and how to fix it
-    "mapping values are not allowed": (False, "a `:` stands where no mapping can start", _CHECK_INDENTATION),
-    "found unknown escape": (False, "this is no escape that YAML knows", "use single quotes, or double the backslash"),
+    "mapping values are not allowed": (False, "a mapping cannot start at this `:`", _CHECK_INDENTATION),
+    "found unknown escape": (False, "YAML does not have this escape", "use single quotes, or double the backslash"),
     "expected ',' or '}'": (True, "this `{` is not closed, or a comma is missing in it", "close it with `}`"),
     "expected ',' or ']'": (True, "this `[` is not closed, or a comma is missing in it", "close it with `]`"),
     "expected '-'": (False, "an item of a list should start here", "start it with `- `, or check the indentation"),
-    "did not find expected key": (False, "a key should stand here", _CHECK_INDENTATION),
+    "did not find expected key": (False, "expected a key", _CHECK_INDENTATION),
     "could not find expected ':'": (True, "a `:` is missing after this key", _CHECK_INDENTATION),
     "found undefined tag handle": (False, "this tag is not known", "remove the tag"),
     "found incompatible YAML document": (False, "this version of YAML is not known", "remove the `%YAML` line"),
@@ -292,7 +292,7 @@ class _Builder:
                 self.report("TW007", "this number has too many digits", start, end, "write it as a string")
             elif _NOT_FINITE.fullmatch(text):
                 fix = "JSON has finite numbers only; quote it if you mean a string"
-                self.report("TW007", f"`{text}` is no JSON value", start, end, fix)
+                self.report("TW007", f"`{text}` is not a JSON value", start, end, fix)
             self.problems += number(text, start, end) if _FLOAT.fullmatch(text) else ()
             return None
 
@@ -328,14 +328,14 @@ class _Builder:
         if event.anchor not in self._anchors:
             near = nearest(str(event.anchor), list(self._anchors))
             fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
-            self.report("TW004", f"no anchor `&{event.anchor}` stands before this alias", start, end, fix)
+            self.report("TW004", f"there is no anchor `&{event.anchor}` before this alias", start, end, fix)
             self._put(None, Node(start, end))
             return True
         target = self._anchors[event.anchor]
         if target is None:
             self.report(
                 "TW009",
-                f"the alias `*{event.anchor}` stands inside its own anchor",
+                f"the alias `*{event.anchor}` is inside its own anchor",
                 start,
                 end,
                 "use `$ref` in schemas",
