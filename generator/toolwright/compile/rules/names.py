@@ -166,7 +166,9 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
         else:
             continue
         suggestion = naming.method(name)
-        yield Diagnostic("TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"use `{suggestion}`")
+        yield Diagnostic(
+            "TW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"use `{suggestion}`"
+        )
 
 
 def package(resolved: Resolved) -> Iterator[Diagnostic]:
