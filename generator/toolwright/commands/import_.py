@@ -125,7 +125,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
 
 
 def describe_import(file: str, arguments: argparse.Namespace) -> str:
-    """The arguments of `toolwright import` that import a document again: all options, and the source without secrets."""
+    """The arguments of `toolwright import` that import a document: all options, and the source without secrets."""
     from toolwright.importers.openapi import sources as documents
 
     words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
