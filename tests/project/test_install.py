@@ -162,7 +162,7 @@ def test_a_server_that_cannot_start_is_told(project: Path) -> None:
             2,
             "Claude Desktop has no file for one project; leave --scope out",
         ),
-        (["install", "claude", "--name", "a b"], 2, "`a b` is no name that all clients take: "),
+        (["install", "claude", "--name", "a b"], 2, "`a b` is not a name that all clients accept: "),
         (["install", "claude", "--env", "A-B=hunter2"], 2, "--env: `A-B` is not the name of a variable"),
         (["install", "claude", "--env", "NOT_HERE"], 2, "--env NOT_HERE: there is no such variable here"),
         (["install", "claude", "--print", "--remove"], 2, "--print shows what would be written, and --remove "),

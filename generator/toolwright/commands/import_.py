@@ -125,7 +125,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
 
 
 def describe_import(file: str, arguments: argparse.Namespace) -> str:
-    """The arguments of `toolwright import` that import a document again: source without credentials, and options."""
+    """The arguments of `toolwright import` that import a document: all options, and source without secrets."""
     from toolwright.importers.openapi import sources as documents
 
     words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
