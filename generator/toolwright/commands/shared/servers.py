@@ -163,7 +163,7 @@ def _url(text: str) -> str:
     except ValueError:
         fits = False
     if not fits:
-        raise UsageError(f"`{text}` is no http or https URL; a command stands after `--`, as in: -- {text}")
+        raise UsageError(f"`{text}` is not an http or https URL; a command stands after `--`, as in: -- {text}")
     return text
 
 
