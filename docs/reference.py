@@ -31,11 +31,8 @@ def manifest() -> str:
     lines = [
         "# The manifest",
         "",
-        (
-            "This page is generated from the JSON Schema of manifests, which `toolwright schema` prints. Keys that MCP"
-            " defines"
-        ),
-        "are written as in MCP and go on the wire; toolwright's own keys are under `toolwright` and never do.",
+        "This page is generated from the JSON Schema of manifests, which `toolwright schema` prints. Keys that MCP",
+        "defines are written as in MCP and go on the wire; toolwright's own keys are under `toolwright` and never do.",
         "",
         "See also [State between calls](handles.md) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]

@@ -239,7 +239,7 @@ def test_included_files() -> None:
         ("TW300", "b.json", "`extra` is not a key that MCP has in a tool"),
         ("TW300", "b.json", "`b` is not a key that MCP has in a `tools/list` result"),
         ("TW203", "c.yaml", "`strng` is not a JSON Schema type"),
-        ("TW106", "c.yaml", "`server` is about the whole server, and cannot stand in an included file"),
+        ("TW106", "c.yaml", "`server` applies to the whole server, and is not allowed in an included file"),
     ]
 
 
