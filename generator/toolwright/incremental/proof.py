@@ -27,7 +27,7 @@ _MISTAKES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class BuildFailure:
     """A module below `models`, the class in it that cannot be built, or "" where it cannot be imported, and why."""
 
     module: str
@@ -35,7 +35,7 @@ class Refused:
     why: str
 
 
-def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) -> list[Refused]:
+def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) -> list[BuildFailure]:
     """Import modules of a package and build their models.
 
     Args:
@@ -46,21 +46,21 @@ def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) ->
     Returns:
         What cannot be built, in the order of the modules.
     """
-    refused: list[Refused] = []
+    failures: list[BuildFailure] = []
     with _importable(package, sources):
         classes: dict[type[BaseModel], str] = {}
         for module in modules:
             try:
                 imported = importlib.import_module(f"{package}.models.{module}")
             except _MISTAKES as error:
-                refused.append(Refused(module, "", _said(error)))
+                failures.append(BuildFailure(module, "", _message(error)))
             else:
                 classes |= dict.fromkeys(_defined(imported), module)
-        refused += _unbuilt(classes)
-        refused += [
-            Refused(module, cls.__name__, why) for cls, module in classes.items() for why in _without_defaults(cls)
+        failures += _unbuilt(classes)
+        failures += [
+            BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _without_defaults(cls)
         ]
-    return refused
+    return failures
 
 
 def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
@@ -70,14 +70,14 @@ def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
             yield each
 
 
-def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[Refused]:
+def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
     """Those that cannot be built. They are built together, so that each is once, whoever refers to it."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
         TypeAdapter(every).rebuild(raise_errors=True)  # which else waits for names that are not there
     except _MISTAKES as error:
-        alone = [Refused(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
-        return alone or [Refused(next(iter(classes.values())), "", _said(error))]
+        alone = [BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
+        return alone or [BuildFailure(next(iter(classes.values())), "", _message(error))]
     return []
 
 
@@ -86,7 +86,7 @@ def _wrong(cls: type[BaseModel]) -> Iterator[str]:
     try:
         cls.model_rebuild()
     except _MISTAKES as error:
-        yield _said(error)
+        yield _message(error)
 
 
 def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
@@ -95,10 +95,10 @@ def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
         try:
             field.get_default(call_default_factory=True, validated_data={})
         except _MISTAKES as error:
-            yield f"the default of `{name}`: {_said(error)}"
+            yield f"the default of `{name}`: {_message(error)}"
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     """The first line of an error."""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__

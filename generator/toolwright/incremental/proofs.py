@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from toolwright import ir
     from toolwright.codegen.pages.artifacts import Artifact
     from toolwright.codegen.pages.primitive_code import PackageCode
-    from toolwright.incremental.proof import Refused
+    from toolwright.incremental.proof import BuildFailure
     from toolwright.incremental.worker import Job, Workers
 
 _BATCH = 300
@@ -123,11 +123,11 @@ def prove(
         for start in range(0, len(names), _BATCH)
     ]
     by_name = {module.name: module for module in todo}
-    refused = [each for results in together(jobs, workers) for each in results]
-    return [_told(by_name[each.module], each) for each in refused]
+    failures = [each for results in together(jobs, workers) for each in results]
+    return [_diagnostic(by_name[each.module], each) for each in failures]
 
 
-def _told(module: Module, refused: Refused) -> Diagnostic:
-    what = f"the class `{refused.name}`" if refused.name else "the module of the models"
-    message = f"{what} of {module.what} cannot be built: {refused.why}"
-    return Diagnostic("TW409", message, module.place(refused.name), _HELP)
+def _diagnostic(module: Module, failure: BuildFailure) -> Diagnostic:
+    what = f"the class `{failure.name}`" if failure.name else "the module of the models"
+    message = f"{what} of {module.what} cannot be built: {failure.why}"
+    return Diagnostic("TW409", message, module.place(failure.name), _HELP)

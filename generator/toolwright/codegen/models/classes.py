@@ -144,8 +144,8 @@ class _Value:
 
 
 @dataclass(slots=True)
-class _Found:
-    """Something that gets a class, and the places it was found at."""
+class _ClassGroup:
+    """Equal schemas that share a class, and the places they stand at."""
 
     document: Document
     pointers: set[Pointer] = field(default_factory=set)
@@ -174,7 +174,7 @@ class _Planner:
     parts: Sequence[Part]
     imported: Mapping[str, Imported]
     reserved: frozenset[str]
-    found: dict[Key, _Found] = field(default_factory=dict)
+    groups: dict[Key, _ClassGroup] = field(default_factory=dict)
     names: dict[Key, Name] = field(default_factory=dict)
     twins: dict[Key, Key] = field(default_factory=dict)
     used: set[Imported] = field(default_factory=set)
@@ -204,11 +204,11 @@ class _Planner:
             if isinstance(twin, Object) and isinstance(first, Object) and twin in self.redacted:
                 self.redacted[first] |= self.redacted[twin]
         plans = []
-        for key, found in self.found.items():
+        for key, group in self.groups.items():
             if key in self.twins:
                 continue
-            doc = self._root_doc(roots[key]) if key in roots else self._doc(found)
-            plans.append(self._class(key, found.document, doc, is_root=key in roots))
+            doc = self._root_doc(roots[key]) if key in roots else self._doc(group)
+            plans.append(self._class(key, group.document, doc, is_root=key in roots))
         return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
 
     def _collect(self, document: Document, root: Key) -> None:
@@ -216,10 +216,10 @@ class _Planner:
         waiting: list[tuple[Key, Pointer]] = [(root, ())]
         while waiting:
             key, pointer = waiting.pop(0)
-            if key in self.found:
-                self.found[key].pointers.add(pointer)
+            if key in self.groups:
+                self.groups[key].pointers.add(pointer)
                 continue
-            self.found[key] = _Found(document, {pointer})
+            self.groups[key] = _ClassGroup(document, {pointer})
             if isinstance(key, Object):
                 for each in self._own(document, key):
                     waiting += self._within(document, each.expression, (*pointer, "properties", each.name), ())
@@ -238,13 +238,13 @@ class _Planner:
 
         The object's schema refers to the shared one, and what it says beside changes none of these.
         """
-        found: list[tuple[Imported, Sequence[Property]]] = []
+        shared_bases: list[tuple[Imported, Sequence[Property]]] = []
         for other in document.extended(thing):
             home = self._home(document, other)
             same = {*other.properties} <= {*thing.properties} and other.values == thing.values
             if home is not None and same and home.name not in {part.name for part in self.parts}:
-                found.append((home, other.properties))
-        return found[0] if len(found) == 1 else (None, ())
+                shared_bases.append((home, other.properties))
+        return shared_bases[0] if len(shared_bases) == 1 else (None, ())
 
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
@@ -252,7 +252,7 @@ class _Planner:
         """What gets a class in the values of an expression, without looking into classes."""
         settled = document.settled(expression)
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
-        if settled in above or settled in self.found:
+        if settled in above or settled in self.groups:
             yield settled, pointer
         elif settled not in self.seen and len(above) < _DEEPEST:
             yield from self._alternatives(document, settled, pointer, (*above, settled))
@@ -281,13 +281,13 @@ class _Planner:
         """Give each class its name, from the shortest on, until no two meet."""
         stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
         every = {
-            key: _ladder(*stems[found.document.name], found) for key, found in self.found.items() if key not in fixed
+            key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
         }
         self.twins = self._twins({key: ladder[0] for key, ladder in every.items()})
         ladders = {key: ladder for key, ladder in every.items() if key not in self.twins}
         self.attributes = {
             name
-            for key in self.found
+            for key in self.groups
             if isinstance(key, Object)
             for name in naming.fields(each.name for each in key.properties).values()
         }
@@ -319,9 +319,9 @@ class _Planner:
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
-            found = self.found[key]
+            group = self.groups[key]
             if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
-                text = json.dumps(found.document.value(Leaf(found.document.name, key.pointer)), sort_keys=True)
+                text = json.dumps(group.document.value(Leaf(group.document.name, key.pointer)), sort_keys=True)
                 if '"$' not in text:
                     alike[name, text].append(key)
         return {
@@ -331,21 +331,21 @@ class _Planner:
         }
 
     def _rank(self, key: Key) -> tuple[str, bool, int, str]:
-        found = self.found[key]
-        return found.document.name, *_rank(_best(found))
+        group = self.groups[key]
+        return group.document.name, *_rank(_best(group))
 
     def _root_doc(self, part: Part) -> str:
         document = part.document
-        said = descriptions.describe(document, document.root)
-        return f"{part.title}\n\n{said}" if said else part.title
+        text = descriptions.describe(document, document.root)
+        return f"{part.title}\n\n{text}" if text else part.title
 
-    def _doc(self, found: _Found) -> str:
-        pointer = _best(found)
-        trail = _trail(pointer, found.document)
+    def _doc(self, group: _ClassGroup) -> str:
+        pointer = _best(group)
+        trail = _trail(pointer, group.document)
         last = trail.steps[-1] if trail.steps else None
         if trail.definition is not None and last is None:
-            said = descriptions.summary(found.document, Leaf(found.document.name, pointer))
-            return said or f"``{trail.definition}`` among the schema's definitions."
+            text = descriptions.summary(group.document, Leaf(group.document.name, pointer))
+            return text or f"``{trail.definition}`` among the schema's definitions."
         named = [step.name for step in trail.steps if step.kind == "property"]
         owner = named[-1] if named else trail.definition
         inside = trail.steps[-1].kind if trail.steps else "property"
@@ -355,13 +355,13 @@ class _Planner:
         return (
             f"{what} of ``{owner}``."
             if owner is not None
-            else f"{what} of the {_WHOLE.get(found.document.name.partition(' ')[0], 'answer')}."
+            else f"{what} of the {_WHOLE.get(group.document.name.partition(' ')[0], 'answer')}."
         )
 
     def _class(self, key: Key, document: Document, doc: str, *, is_root: bool) -> ClassPlan:
         name = self.names[key]
         alike = [key, *(twin for twin, first in self.twins.items() if first == key)]
-        documents = {self.found[each].document.name for each in alike}
+        documents = {self.groups[each].document.name for each in alike}
         roles = frozenset(part.role for part in self.parts if part.document.name in documents)
         if not isinstance(key, Object):
             shape = document.shape(key)
@@ -401,30 +401,30 @@ class _Planner:
         shape = document.shape(expression)
         nullable = ANY in shape or _NULL in shape
         doc = descriptions.describe(document, expression)
-        found: _Value | None = None
+        default_value: _Value | None = None
         default: Code | None = None
         form: Form = "plain"
         if not required:
             given = _given(document, expression)
-            found = self._default(document, given[0], expression) if given else None
-            if found is not None and found.builds and _holds_itself(document, expression):
-                found = None
+            default_value = self._default(document, given[0], expression) if given else None
+            if default_value is not None and default_value.builds and _holds_itself(document, expression):
+                default_value = None
                 doc = descriptions.joined(
                     doc, [f"The schema's default, {descriptions.shown(given[0])}, would hold itself."]
                 )
-            elif given and found is None:
+            elif given and default_value is None:
                 doc = descriptions.joined(
                     doc, [f"The schema's default, {descriptions.shown(given[0])}, is not of this type."]
                 )
-            if found is None or found.source == "None":
+            if default_value is None or default_value.source == "None":
                 default, form = code("None"), "nullable" if nullable or not shape else "absent"
         if document.settled(expression) in self.names or self._enumeration(document, expression) is not None:
             schema = self._type(document, expression)
         else:
             schema = self._schema(document, shape, self._enumerations(document, expression), null=form == "plain")
-        source = found.source if found is not None else None
-        is_made = found is not None and found.builds and default is None
-        is_copied = found is not None and default is None and not is_made and found.source[0] in "[{"
+        source = default_value.source if default_value is not None else None
+        is_made = default_value is not None and default_value.builds and default is None
+        is_copied = default_value is not None and default is None and not is_made and default_value.source[0] in "[{"
         is_cast = False
         if source is not None and default is None:
             decide = _needs_cast if is_made else _is_ambiguous
@@ -455,19 +455,19 @@ class _Planner:
 
     def _enumerations(self, document: Document, expression: Expression) -> list[Imported]:
         """The types of shared enumerations that are alternatives of an expression."""
-        found: dict[Imported, None] = {}
+        enumerations: dict[Imported, None] = {}
         seen: set[Expression] = set()
         pending = [expression] if document.bundled else []
         while pending:
             here = document.settled(pending.pop(0))
             if (home := self._enumeration(document, here)) is not None:
-                found[home] = None
+                enumerations[home] = None
             elif here not in seen and isinstance(here, Leaf):
                 pending += [leaf for keyword in ("anyOf", "oneOf") for leaf in document.children(here, keyword)]
             elif here not in seen and isinstance(here, AnyOf):
                 pending += here.parts
             seen.add(here)
-        return [*found]
+        return [*enumerations]
 
     def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
         """A shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
@@ -541,13 +541,13 @@ class _Planner:
         key = settled, id(value)  # a part of the document, which lives as long as this plan
         if key not in self.defaults:
             alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
-            found = None
+            value_built = None
             for alternative in alternatives:  # no generators, here and below: values may be nested deeply
-                found = self._value(document, value, alternative)
-                if found is not None:
+                value_built = self._value(document, value, alternative)
+                if value_built is not None:
                     break
-            named = self.names.get(settled) if found is not None else None
-            self.defaults[key] = _validated(named, value) if named else found
+            named = self.names.get(settled) if value_built is not None else None
+            self.defaults[key] = _validated(named, value) if named else value_built
         return self.defaults[key]
 
     def _value(self, document: Document, value: Json, alternative: Alternative) -> _Value | None:
@@ -585,8 +585,8 @@ class _Planner:
         return _laid_out("{{{}}}", members)
 
     def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
-        found = self._default(document, value, expression)
-        return _Value(code("{}: {}", literal(key), found.source), found.builds) if found is not None else None
+        entry = self._default(document, value, expression)
+        return _Value(code("{}: {}", literal(key), entry.source), entry.builds) if entry is not None else None
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
@@ -905,8 +905,8 @@ def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
         case {"type": "number"}:
             return any(isinstance(value, float) for value in values)
         case _:
-            told = [value for value in values if "$ref" in schema or value not in ([], {})]
-            return bool(told) and all(_is_exact(schema, value) for value in told)  # the others tell of empty ones
+            telling = [value for value in values if "$ref" in schema or value not in ([], {})]
+            return bool(telling) and all(_is_exact(schema, value) for value in telling)  # the others tell of empty ones
 
 
 def _is_of_one_class(schema: Json) -> bool:
@@ -925,9 +925,9 @@ class _Trail:
     steps: tuple[naming.Step, ...]
 
 
-def _best(found: _Found) -> Pointer:
+def _best(group: _ClassGroup) -> Pointer:
     """The place that names a class: a definition before others, then the shortest."""
-    return min(found.pointers, key=_rank)
+    return min(group.pointers, key=_rank)
 
 
 def _rank(pointer: Pointer) -> tuple[bool, int, str]:
@@ -1024,24 +1024,24 @@ def _grouped(document: Document, pointer: Pointer) -> _Group:
 
 
 def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
     """The properties that can be one text only, by name."""
-    made = {}
+    constants = {}
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
             only = [child["const"]] if "const" in child else child.get("enum") or []
             if len(only) == 1 and isinstance(only[0], str) and naming.words(only[0]):
-                made[name] = only[0]
-    return made
+                constants[name] = only[0]
+    return constants
 
 
-def _ladder(stem: Name, root: Name, found: _Found) -> tuple[Name, ...]:
+def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
     """The names that a class may have, from the shortest on."""
-    trail = _trail(_best(found), found.document)
+    trail = _trail(_best(group), group.document)
     return naming.ladder(stem, root, trail.definition, trail.steps)
 
 

@@ -93,14 +93,14 @@ def homes(
         tools: Those whose models are to be made with it.
         taken: Names that the package has for something else.
     """
-    found: dict[str, Imported] = {}
+    imported: dict[str, Imported] = {}
     for schema in shared:
         document = Document("shared", schema.schema)
         members = enumerated(document)
         if members or document.only_object(document.root) is not None or is_mapping(document.shape(document.root)):
-            found[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
-    whole = _taken_whole(tools, {schema.name: schema for schema in shared}, found)
-    return found | _with_parameters(shared, whole, found, taken)
+            imported[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
+    referenced_whole = _taken_whole(tools, {schema.name: schema for schema in shared}, imported)
+    return imported | _with_parameters(shared, referenced_whole, imported, taken)
 
 
 def _taken_whole(
@@ -234,7 +234,7 @@ class SharedModules:
 
 
 def shared_modules(
-    shared: Sequence[ir.SharedSchema], found: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+    shared: Sequence[ir.SharedSchema], imported_classes: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
 ) -> SharedModules:
     """The models of shared schemas.
 
@@ -243,7 +243,7 @@ def shared_modules(
         found: Their `homes`, where they are known.
         taken: Names that the package has for something else.
     """
-    imported = _in("", homes(shared) if found is None else found)
+    imported = _in("", homes(shared) if imported_classes is None else imported_classes)
     groups = _groups(shared, imported)
     drafts = [_shared_draft(members, imported, taken) for members in groups]
     of = {
@@ -351,15 +351,15 @@ def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tu
     """The shared schemas with the ways to what the policies of all tools redact in them."""
     imported = homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
-    found: dict[str, set[Way]] = defaultdict(set)
+    ways_by_schema: dict[str, set[Way]] = defaultdict(set)
     waiting = [(Document("input", tool.input, merged=True), _ways(tool)) for tool in tools if _ways(tool)]
     while waiting:
         document, ways = waiting.pop()
         for name, way in marks(document, ways, imported).elsewhere:
-            if way not in found[name]:
-                found[name].add(way)
+            if way not in ways_by_schema[name]:
+                ways_by_schema[name].add(way)
                 waiting.append((Document("shared", schemas[name]), (way,)))
-    return tuple(replace(schema, redacted=tuple(sorted(found[schema.name]))) for schema in shared)
+    return tuple(replace(schema, redacted=tuple(sorted(ways_by_schema[schema.name]))) for schema in shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,16 +441,16 @@ def surface_of(manifest: ir.Manifest) -> Surface:
         shared = shared_modules(manifest.shared, known, taken).of.values()
         return modules(manifest.tools, known, taken), [*primitive_modules(served, taken), *shared]
 
-    def names(made: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
-        return [name for modules in made for module in modules for name in module.names]
+    def names(modules_by_kind: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
+        return [name for modules in modules_by_kind for module in modules for name in module.names]
 
     (tools, others), _ = reserved.settled(reserved.of(manifest), make, names)
     every = (*tools, *others)
     return surface.of(
         manifest,
         {tool.name: (module.parameters, module.extra) for tool, module in zip(manifest.tools, tools, strict=True)},
-        surface.with_inherited([made for module in every for made in module.classes]),
-        (made for module in every for made in module.enumerations),
+        surface.with_inherited([module_class for module in every for module_class in module.classes]),
+        (module_class for module in every for module_class in module.enumerations),
     )
 
 
@@ -487,14 +487,14 @@ def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
         if run is None:
             runs.append(run := _Run())
         run.add(index, draft)
-    made: dict[int, ModelModule] = {}
+    modules: dict[int, ModelModule] = {}
     for run in runs:
         written = _written(
             [plan for index in run.indexes for plan in drafts[index].plans],
             [each for index in run.indexes for each in drafts[index].used],
         )
-        made |= {index: _module(drafts[index], written) for index in run.indexes}
-    return [made[index] for index in range(len(drafts))]
+        modules |= {index: _module(drafts[index], written) for index in run.indexes}
+    return [modules[index] for index in range(len(drafts))]
 
 
 def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
@@ -543,9 +543,9 @@ def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
 def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argument, ...]:
     """The fields of a class as arguments, what it inherits before what is new."""
     inherited = root.shared.parameters if root.shared is not None else ()
-    made = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
-    made += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
-    return tuple(sorted(made, key=lambda each: not each.required))
+    parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
+    parameters += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
+    return tuple(sorted(parameters, key=lambda each: not each.required))
 
 
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, Written]) -> Type | None:
@@ -709,9 +709,9 @@ def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Nam
     models = {model.class_name: model for model in parser.results}
     classes = [declared(part.strip()) for part in text.split(_CUT)[1:]]
     members: dict[Code, Sequence[Code]] = {each.name: _choices_of(each.members) for each in used if each.members}
-    made = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
+    written_classes = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
     parser.dispose()  # its objects hold each other, and there are many
-    return made
+    return written_classes
 
 
 @cache
@@ -780,7 +780,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
     names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
     names |= {_FORMATS[form] for form in formatted(schema)} - naming.ANNOTATION_NAMES
     names |= {naming.handle_id(kind) for kind in handled(schema)}
-    choices = [one for each in _choices(printed, hint) for one in members.get(each, [each])]
+    choices = [choice for each in _choices(printed, hint) for choice in members.get(each, [each])]
     return Type(trusted(requoted(hint)), tuple(choices), frozenset(names.union(referred(schema))))
 
 

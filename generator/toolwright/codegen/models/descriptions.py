@@ -24,21 +24,21 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 def describe(document: Document, expression: Expression) -> str:
     """The description of a schema, and what its keywords add to its type; empty where there is neither."""
     leaves = [*document.leaves(expression)]
-    said = next((text for leaf in leaves if (text := _text(document.value(leaf), "description"))), "")
+    text = next((text for leaf in leaves if (text := _text(document.value(leaf), "description"))), "")
     if not leaves and isinstance(expression, AnyOf):
-        said = next((text for part in expression.parts if (text := describe(document, part))), "")
+        text = next((text for part in expression.parts if (text := describe(document, part))), "")
     added = [*dict.fromkeys(sentence for leaf in leaves for sentence in _sentences(document, leaf))]
-    return joined(said, added)
+    return joined(text, added)
 
 
 def joined(text: str, sentences: Sequence[str]) -> str:
     """A text with sentences after it, in a paragraph of their own where the text has several lines."""
-    said = text.strip()
-    if not said or not sentences:
-        return said or " ".join(sentences)
-    if "\n" in said:
-        return f"{said}\n\n{' '.join(sentences)}"
-    return f"{said}{'' if said[-1] in '.!?:;。！？' else '.'} {' '.join(sentences)}"  # noqa: RUF001 - Chinese ends so
+    text = text.strip()
+    if not text or not sentences:
+        return text or " ".join(sentences)
+    if "\n" in text:
+        return f"{text}\n\n{' '.join(sentences)}"
+    return f"{text}{'' if text[-1] in '.!?:;。！？' else '.'} {' '.join(sentences)}"  # noqa: RUF001 - Chinese ends so
 
 
 def summary(document: Document, leaf: Leaf) -> str:
@@ -92,35 +92,35 @@ def _items(document: Document, item: Expression) -> Iterator[str]:
 
 
 def _plain_sentences(keywords: Mapping[str, Json]) -> Iterator[str]:
-    for least, most, one in (
+    for least, most, unit in (
         ("minLength", "maxLength", "character"),
         ("minItems", "maxItems", "item"),
         ("minProperties", "maxProperties", "key"),
     ):
-        yield from _counts(_number(keywords.get(least)), _number(keywords.get(most)), one)
+        yield from _counts(_number(keywords.get(least)), _number(keywords.get(most)), unit)
     yield from _range(keywords)
     multiple = _number(keywords.get("multipleOf"))
     if multiple is not None:
         yield f"Multiple of {_plain(multiple)}."
-    for keyword, said in (
+    for keyword, sentence in (
         ("pattern", "Pattern: `{}`."),
         ("format", "Format: {}."),
         ("contentEncoding", "Encoded as {}."),
         ("contentMediaType", "Media type: {}."),
     ):
         if isinstance(text := keywords.get(keyword), str) and text:
-            yield said.format(_short(text))
+            yield sentence.format(_short(text))
 
 
-def _counts(low: int | float | None, high: int | float | None, one: str) -> Iterator[str]:
+def _counts(low: int | float | None, high: int | float | None, unit: str) -> Iterator[str]:
     if low is not None and low == high:
-        yield f"Exactly {_counted(low, one)}."
+        yield f"Exactly {_counted(low, unit)}."
     elif low is not None and low > 0 and high is not None:
-        yield f"{_span(low, high)} {one}s."
+        yield f"{_span(low, high)} {unit}s."
     elif low is not None and low > 0:
-        yield f"At least {_counted(low, one)}."
+        yield f"At least {_counted(low, unit)}."
     elif high is not None:
-        yield f"At most {_counted(high, one)}."
+        yield f"At most {_counted(high, unit)}."
 
 
 def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
@@ -189,8 +189,8 @@ def _span(low: int | float, high: int | float) -> str:
     return f"{_plain(low)}{' to ' if low < 0 or high < 0 else _DASH}{_plain(high)}"
 
 
-def _counted(count: int | float, one: str) -> str:
-    return f"{_plain(count)} {one}{'' if count == 1 else 's'}"
+def _counted(count: int | float, noun: str) -> str:
+    return f"{_plain(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def _short(text: str) -> str:

@@ -52,7 +52,9 @@ def of(manifest: ir.Manifest) -> Reserved:
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {name for tool in manifest.tools for name in of_tool(tool)}
-    names |= {name for listed in manifest.primitives.values() for one in listed for name in of_primitive(one)}
+    names |= {
+        name for listed in manifest.primitives.values() for primitive in listed for name in of_primitive(primitive)
+    }
     names |= {naming.shared_class(schema.names) for schema in manifest.shared}
     return Reserved(tuple(sorted(names)))
 
@@ -75,22 +77,22 @@ def of_primitive(primitive: ir.Primitive) -> frozenset[str]:
     return frozenset([*arguments, *_asking(primitive)])
 
 
-def _asking(one: ir.Tool | ir.Primitive) -> Iterator[Name]:
-    if one.has_context:
-        yield naming.context_class(one.names)
-    if isinstance(one, ir.Tool) and one.has_handles:
-        yield naming.own_handles_class(one.names)
-    if one.questions:
-        yield naming.ask_class(one.names)
-        yield from (question.answer for question in one.questions)
+def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
+    if primitive.has_context:
+        yield naming.context_class(primitive.names)
+    if isinstance(primitive, ir.Tool) and primitive.has_handles:
+        yield naming.own_handles_class(primitive.names)
+    if primitive.questions:
+        yield naming.ask_class(primitive.names)
+        yield from (question.answer for question in primitive.questions)
 
 
 def settled(
     first: Reserved, make: Callable[[Reserved], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, Reserved]:
     """What `make` makes, again with the names that met in it until none do; and the names that were taken at last."""
-    made = make(first)
-    while (more := first.with_met(names(made))) is not first:
+    models = make(first)
+    while (more := first.with_met(names(models))) is not first:
         first = more
-        made = make(first)
-    return made, first
+        models = make(first)
+    return models, first

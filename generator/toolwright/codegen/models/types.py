@@ -488,8 +488,8 @@ def constant(value: Json) -> Alternative:
         case int():
             return Const("integer", value) if abs(value) <= _GREATEST else Free("integer")
         case float():
-            whole = written(value)
-            return Free("number") if whole is None or abs(whole) > _GREATEST else Const("integer", whole)
+            integer = written(value)
+            return Free("number") if integer is None or abs(integer) > _GREATEST else Const("integer", integer)
         case list():
             return LIST
         case dict():
@@ -500,8 +500,8 @@ def constant(value: Json) -> Alternative:
 
 def _objects(shape: Shape) -> list[Object]:
     """What an instance with this shape is as an object."""
-    found = [alternative for alternative in shape if isinstance(alternative, Object)]
-    return [*found, OBJECT] if ANY in shape else found
+    objects = [alternative for alternative in shape if isinstance(alternative, Object)]
+    return [*objects, OBJECT] if ANY in shape else objects
 
 
 def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
@@ -594,13 +594,13 @@ def _meet(first: Alternative, second: Alternative) -> Alternative | None:
 
 
 def _meet_objects(first: Object, second: Object) -> Object:
-    one, two = _by_name(first), _by_name(second)
+    left, right = _by_name(first), _by_name(second)
     properties = []
-    for name in one | two:
-        if (name not in one and first.closed) or (name not in two and second.closed):
+    for name in left | right:
+        if (name not in left and first.closed) or (name not in right and second.closed):
             continue
-        mine = one.get(name, first.values or ANYTHING)
-        yours = two.get(name, second.values or ANYTHING)
+        mine = left.get(name, first.values or ANYTHING)
+        yours = right.get(name, second.values or ANYTHING)
         properties.append(Property(name, all_of(mine, yours)))
     met = Object(
         properties=tuple(properties),
