@@ -110,7 +110,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
     def _apis(self) -> Mapping[str, Mapping[str, Any]]:
         """The APIs of the manifest, as the environment has them when the server starts."""
         declared: Mapping[str, Any] = self._package.manifest.get("apis") or {}
-        return {name: _located(said) for name, said in declared.items()}
+        return {name: _located(settings) for name, settings in declared.items()}
 
     def _call(self, tool: Tool) -> Call:
         binding: Binding | None = None
@@ -130,9 +130,9 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             hear = _hearing(ctx, bound.api, tool) if _EVENTS in http.get("accept", "") else None
 
             def prepared(environment: Mapping[str, str], way: Sequence[str]) -> Outgoing:
-                made = bound.outgoing(values, environment, way)
-                made = made if following is None else following.outgoing(made)
-                return made if hear is None else replace(made, hear=hear)
+                request = bound.outgoing(values, environment, way)
+                request = request if following is None else following.outgoing(request)
+                return request if hear is None else replace(request, hear=hear)
 
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
@@ -148,8 +148,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             def make() -> Any:
                 if is_elsewhere:
                     raise elsewhere(answer.url, outgoing.secrets)
-                made = result(answer, tool, reshape)
-                return _bounded(made, tool) if "large" in http else made
+                value = result(answer, tool, reshape)
+                return _bounded(value, tool) if "large" in http else value
 
             if tool.is_lenient and tool.output_name is not None:
                 from .deviations import tolerated

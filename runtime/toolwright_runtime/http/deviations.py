@@ -44,8 +44,10 @@ def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
         return value
 
     def instead(text: str, lines: Sequence[str]) -> Unstructured:
-        found = list(_violations(tool, json.loads(text))) or [{"pointer": "", "keyword": "", "message": lines[0]}]
-        return _unfitting(tool, text if answer.body.strip() else content(answer), found)
+        violations_found = list(_violations(tool, json.loads(text))) or [
+            {"pointer": "", "keyword": "", "message": lines[0]}
+        ]
+        return _unfitting(tool, text if answer.body.strip() else content(answer), violations_found)
 
     return Tolerated(value, otherwise=instead)
 
@@ -62,8 +64,8 @@ def _unfitting(tool: Tool, came: Any, violations: Sequence[Mapping[str, str]]) -
     shown: dict[str, Any] = {"fits": False, "violations": [*violations[:_MOST]]}
     if more > 0:
         shown["more"] = more
-    told = "\n".join(one["message"] for one in violations[:_MOST])
-    log().warning("%s: the API's answer does not fit the outputSchema, and is given as text:\n%s", tool.name, told)
+    lines = "\n".join(violation["message"] for violation in violations[:_MOST])
+    log().warning("%s: the API's answer does not fit the outputSchema, and is given as text:\n%s", tool.name, lines)
     return Unstructured(came, meta={META: shown})
 
 

@@ -37,8 +37,8 @@ def hearing(
         await ctx.progress(number, None, shown)
 
     async def hear(chunks: AsyncIterator[bytes]) -> tuple[str, bytes]:
-        found = await read(chunks, api.most, api.timeout, tell)
-        return "application/json" if wants_json else "text/plain; charset=utf-8", body(found, wants_json=wants_json)
+        events = await read(chunks, api.most, api.timeout, tell)
+        return "application/json" if wants_json else "text/plain; charset=utf-8", body(events, wants_json=wants_json)
 
     return hear
 
@@ -57,7 +57,7 @@ async def read(
     Raises:
         ToolError: There are more bytes.
     """
-    found: list[str] = []
+    events: list[str] = []
     decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
     size, rest = 0, [""]
     data: list[str] = []
@@ -76,10 +76,10 @@ async def read(
                 if field == "data":
                     data.append(value.removeprefix(" "))
                 elif not line and data:
-                    found.append("\n".join(data))
+                    events.append("\n".join(data))
                     data = []
-                    await tell(len(found), found[-1][:_SHOWN])
-    return found
+                    await tell(len(events), events[-1][:_SHOWN])
+    return events
 
 
 def body(events: list[str], *, wants_json: bool) -> bytes:

@@ -37,13 +37,13 @@ def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
     uri = STORE.keep(data, mime_type)
     if uri is None:
         return value
-    said = f"the result has {len(data):,} bytes; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
-    note = [text(f"({said})")]
+    explanation = f"the result has {len(data):,} bytes; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
+    note = [text(f"({explanation})")]
     if mime_type.startswith("text/") or mime_type == "application/json":
         note.insert(0, text(data[:most].decode("utf-8", "ignore")))
-    whole = link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))
-    violation = {"pointer": "", "keyword": "", "message": said}
-    return Unstructured([*note, whole], meta={META: {"fits": False, "violations": [violation]}})
+    resource = link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))
+    violation = {"pointer": "", "keyword": "", "message": explanation}
+    return Unstructured([*note, resource], meta={META: {"fits": False, "violations": [violation]}})
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:

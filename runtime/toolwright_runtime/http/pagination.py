@@ -20,7 +20,7 @@ from ..errors import ToolError
 from ..values.json import Json, is_list
 from .requests import Outgoing
 from .responses import Answer, Deviation
-from .selections import found
+from .selections import value_at
 from .styles import encoded
 
 CURSOR: Final = "cursor"
@@ -44,17 +44,17 @@ class Page:
 
     def __init__(self, tool: str, http: Mapping[str, Any]) -> None:
         """Take the tool's name and its `http`."""
-        said: Mapping[str, Any] = http["page"]
-        self.by: str = said["by"]
-        self.items: str = said.get("items", "")
-        self.argument: str | None = said.get("argument")
-        self.first: int | None = said.get("first")
-        self.next: str | None = said.get("next")
-        self.more: str | None = said.get("more")
-        self.total: str | None = said.get("total")
-        self.limit: str | None = said.get("limit")
-        self.size: int | None = said.get("size")
-        self.parameters = frozenset((*(http.get("query") or {}), *(said.get("parameters") or ())))
+        settings: Mapping[str, Any] = http["page"]
+        self.by: str = settings["by"]
+        self.items: str = settings.get("items", "")
+        self.argument: str | None = settings.get("argument")
+        self.first: int | None = settings.get("first")
+        self.next: str | None = settings.get("next")
+        self.more: str | None = settings.get("more")
+        self.total: str | None = settings.get("total")
+        self.limit: str | None = settings.get("limit")
+        self.size: int | None = settings.get("size")
+        self.parameters = frozenset((*(http.get("query") or {}), *(settings.get("parameters") or ())))
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
     def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Following]:
@@ -134,9 +134,9 @@ class Following:
             return request
         names = {name for name, _ in self.start}
         url, _, query = request.url.partition("?")
-        kept = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) not in names]
-        kept += [f"{encoded(name)}={encoded(value)}" for name, value in self.start]
-        return replace(request, url=f"{url}?{'&'.join(kept)}")
+        parameters = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) not in names]
+        parameters += [f"{encoded(name)}={encoded(value)}" for name, value in self.start]
+        return replace(request, url=f"{url}?{'&'.join(parameters)}")
 
     def items(self, body: Any) -> Sequence[Any]:
         """The items that a response has.
@@ -144,7 +144,7 @@ class Following:
         Raises:
             Deviation: There is no list.
         """
-        items: Json = found(body, self.page.items)
+        items: Json = value_at(body, self.page.items)
         if items is None:
             return []
         if not isinstance(items, list):
@@ -159,14 +159,14 @@ class Following:
             Deviation: What leads to the next page cannot be followed.
         """
         page = self.page
-        if page.more is not None and found(body, page.more) is False:
+        if page.more is not None and value_at(body, page.more) is False:
             return None
         if page.by == "link":
             return self._linked(answer)
         if page.by == "cursor":
             return self._said(body)
         got = len(self.items(body))
-        total = None if page.total is None else _number(found(body, page.total))
+        total = None if page.total is None else _number(value_at(body, page.total))
         if got == 0 or (self.limit is not None and got < self.limit and total is None):
             return None
         if page.by == "offset":
@@ -179,7 +179,7 @@ class Following:
         return None if is_last else page.written(following)
 
     def _said(self, body: Any) -> str | None:
-        following: Json = None if self.page.next is None else found(body, self.page.next)
+        following: Json = None if self.page.next is None else value_at(body, self.page.next)
         if following is None or following == "" or following is False:
             return None
         if not self.page.is_position(following):
@@ -209,8 +209,8 @@ class Following:
 def next_link(header: str) -> str | None:
     """The target of the link to the next page in a `Link` header (RFC 8288, 3); None where there is none."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
-        said = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
-        relation = next((value for name, value in said if name == "rel"), "")  # only the first counts (3.3)
+        pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
+        relation = next((value for name, value in pairs if name == "rel"), "")  # only the first counts (3.3)
         if "next" in relation.lower().split():
             return str(target)
     return None

@@ -57,20 +57,20 @@ class Api:
     most: int
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
+    def of(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
         """The API that an entry of `apis` describes; an empty one is for URLs that are whole.
 
         What `http` of a tool says of times and sizes goes before it.
         """
-        said = {**said, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
+        settings = {**settings, **{key: http[key] for key in ("timeout", "maxResponseBytes") if http and key in http}}
         return cls(
-            base=said.get("baseUrl", ""),
-            base_env=said.get("baseUrlEnv"),
-            auth=said.get("auth") or {},
-            security=said.get("security") or (),
-            timeout=units.parse_duration(said.get("timeout", "30s")),
-            retries=said.get("retries", 2),
-            most=units.parse_size(said.get("maxResponseBytes", "4MiB")),
+            base=settings.get("baseUrl", ""),
+            base_env=settings.get("baseUrlEnv"),
+            auth=settings.get("auth") or {},
+            security=settings.get("security") or (),
+            timeout=units.parse_duration(settings.get("timeout", "30s")),
+            retries=settings.get("retries", 2),
+            most=units.parse_size(settings.get("maxResponseBytes", "4MiB")),
         )
 
 
@@ -121,7 +121,10 @@ class Binding:
         page: Mapping[str, Any] = http.get("page") or {}
         if page:  # `cursor` is ours, and stands for the argument that says where the API's page starts
             own: dict[str, Any] = {page["argument"]: {}} if "argument" in page else {}
-            self._properties = {**{name: one for name, one in self._properties.items() if name != "cursor"}, **own}
+            self._properties = {
+                **{name: schema for name, schema in self._properties.items() if name != "cursor"},
+                **own,
+            }
         self._users = frozenset(
             auth[key] for auth in api.auth.values() for key in ("usernameEnv", "clientIdEnv") if key in auth
         )
@@ -148,16 +151,16 @@ class Binding:
         """
         making = _Making()
         url = self._base(environment) + self._filled(values)
-        for name, said in self._section("query"):
-            making.query += _pairs(name, said, values, encoded_but_reserved if _is_reserved(said) else encoded)
-        for name, said in self._section("headers"):
-            text = _header(said, values)
+        for name, spec in self._section("query"):
+            making.query += _pairs(name, spec, values, encoded_but_reserved if _is_reserved(spec) else encoded)
+        for name, spec in self._section("headers"):
+            text = _header(spec, values)
             if text is not None:
                 making.headers.append((name, _checked(name, text)))
-        for name, said in self._section("cookies"):
-            making.cookies += _pairs(name, said, values, encoded)
+        for name, spec in self._section("cookies"):
+            making.cookies += _pairs(name, spec, values, encoded)
         making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
-        self._say_who(self.ways(environment)[0] if way is None else way, making, environment)
+        self._authenticate(self.ways(environment)[0] if way is None else way, making, environment)
         content, parts = self._body(values, making)
         if making.cookies:
             making.headers.append(("Cookie", "; ".join(making.cookies).encode()))
@@ -190,16 +193,16 @@ class Binding:
     def _filled(self, values: Mapping[str, Any]) -> str:
         """The URL of the manifest with its arguments."""
 
-        def value(found: re.Match[str]) -> str:
-            if found[1] is None:
-                return found[0][0]
-            name = found[1]
+        def value(match: re.Match[str]) -> str:
+            if match[1] is None:
+                return match[0][0]
+            name = match[1]
             if values.get(name) is None:
                 raise ToolError(f"`{name}` is part of the URL, and cannot be left out.")
-            said = self._path.get(name, {})
-            given = _json(values[name]) if "contentType" in said else values[name]
+            spec = self._path.get(name, {})
+            given = _json(values[name]) if "contentType" in spec else values[name]
             _refuse_steps(name, given)
-            text = segment(said.get("style", "simple"), explode=said.get("explode", False), name=name, value=given)
+            text = segment(spec.get("style", "simple"), explode=spec.get("explode", False), name=name, value=given)
             if not text:
                 raise ToolError(f"`{name}` is part of the URL, and cannot be empty.")
             return text
@@ -219,7 +222,7 @@ class Binding:
             return True
         return all(environment.get(variable) for variable in self._variables([name]))
 
-    def _say_who(self, way: Sequence[str], making: _Making, environment: Mapping[str, str]) -> None:
+    def _authenticate(self, way: Sequence[str], making: _Making, environment: Mapping[str, str]) -> None:
         for name in way:
             _authorize(self.api.auth[name], making, environment)
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
@@ -249,7 +252,7 @@ class Binding:
         if "body" in self._http:
             value = _substituted(self._http["body"], values)
         elif self._sends_rest:
-            value = {name: one for name, one in values.items() if name not in self._used}
+            value = {name: item for name, item in values.items() if name not in self._used}
         else:
             return None, ()
         if value is _ABSENT:
@@ -261,7 +264,7 @@ class Binding:
         making.headers.append(("Content-Type", media.encode()))
         if kind == _FORM:
             fields = value.items() if is_mapping(value) else ()
-            return "&".join(part for name, one in fields for part in self._field(name, one)).encode(), ()
+            return "&".join(part for name, item in fields for part in self._field(name, item)).encode(), ()
         if kind == "application/json" or kind.endswith("+json"):
             return _json(value).encode(), ()
         if kind.startswith("text/"):
@@ -276,34 +279,34 @@ class Binding:
 
     def _field(self, name: str, value: Any) -> list[str]:
         """A field of a form that is written like a query; an object without a style is JSON."""
-        said: Json = dict(self._section("fields")).get(name)
-        if not isinstance(said, dict):
+        spec: Json = dict(self._section("fields")).get(name)
+        if not isinstance(spec, dict):
             return pairs("form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value)
-        style = said.get("style", "form")
-        return pairs(style, explode=said.get("explode", style == "form"), name=name, value=value)
+        style = spec.get("style", "form")
+        return pairs(style, explode=spec.get("explode", style == "form"), name=name, value=value)
 
-    def _told(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
+    def _file_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
         """What the manifest says of a file in a form: its name or its type; None where its argument is left out."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
-        said = parts.get(name, {})
-        text = _substituted(said.get(key), values)
+        spec = parts.get(name, {})
+        text = _substituted(spec.get(key), values)
         if text is None or text is _ABSENT:
             return None
         return _checked(f"Content-{'Disposition' if key == 'filename' else 'Type'}", plain(text)).decode()
 
     def _parts(self, value: Any, values: Mapping[str, Any]) -> list[Part]:
         parts: list[Part] = []
-        one: Json
-        for name, one in value.items() if is_mapping(value) else ():
+        item: Json
+        for name, item in value.items() if is_mapping(value) else ():
             schema: Json = self._properties.get(name)
-            several = one if isinstance(one, list) else [one]
-            if isinstance(one, list) and isinstance(schema, dict):
+            several = item if isinstance(item, list) else [item]
+            if isinstance(item, list) and isinstance(schema, dict):
                 schema = schema.get("items")
             is_file = isinstance(schema, dict) and schema.get("contentEncoding") == "base64"
             for each in several:
                 if is_file:
                     media: Json = schema.get("contentMediaType") if isinstance(schema, dict) else None
-                    filename, given = (self._told(name, key, values) for key in ("filename", "contentType"))
+                    filename, given = (self._file_detail(name, key, values) for key in ("filename", "contentType"))
                     media = given or media
                     if not isinstance(media, str) or _CONTROL.search(media):
                         media = None
@@ -324,19 +327,19 @@ def grant(scheme: Mapping[str, Any]) -> list[str]:
 
 def used(http: Mapping[str, Any]) -> list[str]:
     """The arguments that a binding names, in braces."""
-    found = [http.get("url", "")]
+    templates = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
-        found += [said["value"] if is_mapping(said) else said for said in entries.values()]
+        templates += [spec["value"] if is_mapping(spec) else spec for spec in entries.values()]
     parts: Mapping[str, Any] = http.get("parts") or {}
-    found += [text for said in parts.values() for text in texts(said)]
-    found += texts(http.get("body"))
-    return [name for text in found for name in holes(text)]
+    templates += [text for spec in parts.values() for text in texts(spec)]
+    templates += texts(http.get("body"))
+    return [name for text in templates for name in holes(text)]
 
 
 def holes(text: str) -> list[str]:
     """The arguments that a text names, in braces."""
-    return [found[1] for found in HOLE.finditer(text) if found[1] is not None]
+    return [match[1] for match in HOLE.finditer(text) if match[1] is not None]
 
 
 def texts(value: Any) -> list[str]:
@@ -344,17 +347,17 @@ def texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     below = value.values() if is_mapping(value) else value if is_list(value) else ()
-    return [text for one in below for text in texts(one)]
+    return [text for item in below for text in texts(item)]
 
 
-def _is_reserved(said: str | Mapping[str, Any]) -> bool:
-    return isinstance(said, Mapping) and said.get("reserved") is True
+def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
+    return isinstance(spec, Mapping) and spec.get("reserved") is True
 
 
-def _value(said: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
+def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
     """What an entry of `query`, `headers` or `cookies` stands for; `_ABSENT` where an argument of it is left out."""
-    value = _substituted(said["value"] if isinstance(said, Mapping) else said, values)
-    if value is not _ABSENT and isinstance(said, Mapping) and "contentType" in said:
+    value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
+    if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
     return _ABSENT if value is None else value
 
@@ -362,34 +365,34 @@ def _value(said: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
 def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
     """A template with its arguments; what is nothing but one argument is its value. What is left out is left out."""
     if isinstance(template, dict):
-        entries = {key: _substituted(one, values) for key, one in template.items()}
-        return {key: one for key, one in entries.items() if one is not _ABSENT}
+        entries = {key: _substituted(value, values) for key, value in template.items()}
+        return {key: value for key, value in entries.items() if value is not _ABSENT}
     if isinstance(template, list):
-        return [one for one in (_substituted(item, values) for item in template) if one is not _ABSENT]
+        return [value for value in (_substituted(item, values) for item in template) if value is not _ABSENT]
     if not isinstance(template, str):
         return template
     only = HOLE.fullmatch(template)
     if only is not None and only[1] is not None:
         return values.get(only[1], _ABSENT)
-    if any(found[1] is not None and values.get(found[1]) is None for found in HOLE.finditer(template)):
+    if any(match[1] is not None and values.get(match[1]) is None for match in HOLE.finditer(template)):
         return _ABSENT
-    return HOLE.sub(lambda found: found[0][0] if found[1] is None else plain(values[found[1]]), template)
+    return HOLE.sub(lambda match: match[0][0] if match[1] is None else plain(values[match[1]]), template)
 
 
-def _pairs(name: str, said: str | Mapping[str, Any], values: Mapping[str, Any], encode: Any) -> list[str]:
-    value = _value(said, values)
+def _pairs(name: str, spec: str | Mapping[str, Any], values: Mapping[str, Any], encode: Any) -> list[str]:
+    value = _value(spec, values)
     if value is _ABSENT:
         return []
-    style = said.get("style", "form") if isinstance(said, Mapping) else "form"
-    explode = said.get("explode", style in ("form", "cookie")) if isinstance(said, Mapping) else True
+    style = spec.get("style", "form") if isinstance(spec, Mapping) else "form"
+    explode = spec.get("explode", style in ("form", "cookie")) if isinstance(spec, Mapping) else True
     return pairs(style, explode=explode, name=name, value=value, encode=encode)
 
 
-def _header(said: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
-    value = _value(said, values)
+def _header(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> str | None:
+    value = _value(spec, values)
     if value is _ABSENT:
         return None
-    explode = isinstance(said, Mapping) and said.get("explode") is True
+    explode = isinstance(spec, Mapping) and spec.get("explode") is True
     return segment("simple", explode=explode, name="", value=value, encode=str)
 
 

@@ -142,8 +142,8 @@ def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequenc
     after = answer.headers.get("retry-after", "").strip()
     if after.isdecimal() and len(after) < 9:
         text += f"; try again in {after} seconds"
-    said = "" if answer.media.startswith(("image/", "audio/", "video/")) else _short(answer, secrets)
-    return ToolError(f"{text}: {said}" if said else f"{text}.")
+    detail = "" if answer.media.startswith(("image/", "audio/", "video/")) else _short(answer, secrets)
+    return ToolError(f"{text}: {detail}" if detail else f"{text}.")
 
 
 def phrase(status: int) -> str:
@@ -182,8 +182,8 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 def _headers(answer: Answer) -> str:
     """The headers of an answer to HEAD or OPTIONS, which are all that it has."""
-    told = {name: answer.headers[name] for name in _TOLD if name in answer.headers}
-    return "".join(f"\n{name}: {value}" for name, value in told.items())
+    shown_headers = {name: answer.headers[name] for name in _TOLD if name in answer.headers}
+    return "".join(f"\n{name}: {value}" for name, value in shown_headers.items())
 
 
 _TOLD: Final = ("allow", "content-length", "content-type", "etag", "last-modified", "location")

@@ -32,20 +32,24 @@ def tree_of(pointers: Iterable[str]) -> Tree:
     """What pointers keep."""
     tree: Tree | None = None
     for pointer in pointers:
-        one: Tree = WHOLE
+        branch: Tree = WHOLE
         for step in reversed(steps_of(pointer)):
-            one = {step: one}
-        tree = one if tree is None else merged(tree, one)
+            branch = {step: branch}
+        tree = branch if tree is None else merged(tree, branch)
     return WHOLE if tree is None else tree
 
 
-def merged(one: Tree, other: Tree) -> Tree:
+def merged(first: Tree, second: Tree) -> Tree:
     """What either keeps."""
-    if not one or not other:
+    if not first or not second:
         return WHOLE
     return {
-        step: merged(one[step], other[step]) if step in one and step in other else one.get(step, other.get(step, WHOLE))
-        for step in dict.fromkeys((*one, *other))
+        step: (
+            merged(first[step], second[step])
+            if step in first and step in second
+            else first.get(step, second.get(step, WHOLE))
+        )
+        for step in dict.fromkeys((*first, *second))
     }
 
 
@@ -65,15 +69,15 @@ def select(value: Any, tree: Tree) -> Any:
     if not tree:
         return here
     if isinstance(here, dict):
-        kept = ((key, one, below(tree, key)) for key, one in here.items())
-        return {key: select(one, inner) for key, one, inner in kept if inner is not None}
+        branches = ((key, item, below(tree, key)) for key, item in here.items())
+        return {key: select(item, inner) for key, item, inner in branches if inner is not None}
     if isinstance(here, list):
-        items = ((one, below(tree, str(index))) for index, one in enumerate(here))
-        return [select(one, inner) for one, inner in items if inner is not None]
+        items = ((item, below(tree, str(index))) for index, item in enumerate(here))
+        return [select(item, inner) for item, inner in items if inner is not None]
     return here
 
 
-def found(value: Any, pointer: str) -> Any:
+def value_at(value: Any, pointer: str) -> Any:
     """What a pointer without `*` leads to; the step `-` is the last item. `None` where it leads nowhere."""
     here: Json = value
     for step in steps_of(pointer):

@@ -20,7 +20,7 @@ def is_part(value: str) -> bool:
     return bool(_PART.fullmatch(value))
 
 
-def filled(said: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """The base URL of an API.
 
     Args:
@@ -30,10 +30,10 @@ def filled(said: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     Raises:
         ValueError: A variable is set to what it cannot be; the message names it.
     """
-    variables: Mapping[str, Mapping[str, Any]] = said.get("variables") or {}
+    variables: Mapping[str, Mapping[str, Any]] = settings.get("variables") or {}
 
-    def value(found: re.Match[str]) -> str:
-        variable = variables[found[1]]
+    def value(match: re.Match[str]) -> str:
+        variable = variables[match[1]]
         given = environment.get(variable["env"]) or str(variable["default"])
         listed = variable.get("enum")
         if listed is not None and given not in listed:
@@ -42,7 +42,7 @@ def filled(said: Mapping[str, Any], environment: Mapping[str, str]) -> str:
             raise ValueError(f"{variable['env']} is {given!r}; it takes letters, digits, '.', '_', '~' and '-'")
         return given
 
-    url = VARIABLE.sub(value, str(said["baseUrl"]))
+    url = VARIABLE.sub(value, str(settings["baseUrl"]))
     try:
         parts = urlsplit(url)
         is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

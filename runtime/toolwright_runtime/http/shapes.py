@@ -56,17 +56,17 @@ class Shape:
             Deviation: There is no list where the items of a page should be, or no way to the next page.
         """
         if following is not None:
-            made: dict[str, Any] = {"items": select(following.items(body), _walked(self._tree, following.where))}
+            shaped: dict[str, Any] = {"items": select(following.items(body), _walked(self._tree, following.where))}
             cursor = following.cursor(answer, body)
             if cursor is not None:
-                made["next"] = cursor
+                shaped["next"] = cursor
         elif self._headers is None:
             return select(body, self._tree)
         else:
-            made = {"body": select(body, self._tree)}
+            shaped = {"body": select(body, self._tree)}
         if self._headers is not None:
-            made["headers"] = dict(_read(self._headers, answer.headers))
-        return made
+            shaped["headers"] = dict(_read(self._headers, answer.headers))
+        return shaped
 
 
 def _walked(tree: Tree, pointer: str) -> Tree:
@@ -79,13 +79,13 @@ def _walked(tree: Tree, pointer: str) -> Tree:
 
 def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
     """The headers that a response has of those that are wanted, with their types."""
-    found: list[tuple[str, Json]] = []
-    for name, said in wanted.items():
-        header, kind = (said, "string") if isinstance(said, str) else (said["name"], said.get("type", "string"))
+    values: list[tuple[str, Json]] = []
+    for name, spec in wanted.items():
+        header, kind = (spec, "string") if isinstance(spec, str) else (spec["name"], spec.get("type", "string"))
         text = headers.get(header.lower())
         if text is not None:
-            found.append((name, _typed(text.strip(), kind)))
-    return found
+            values.append((name, _typed(text.strip(), kind)))
+    return values
 
 
 def _typed(text: str, kind: str) -> Json:

@@ -50,11 +50,11 @@ def pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode =
     if style == "deepObject" and isinstance(value, Mapping | list):
         return list(_deep(key, value, encode))
     if isinstance(value, Mapping) and explode:
-        return [f"{encode(inner)}={encode(plain(one))}" for inner, one in value.items()]
+        return [f"{encode(inner)}={encode(plain(item))}" for inner, item in value.items()]
     if isinstance(value, list) and explode:
-        return [f"{key}={encode(plain(one))}" for one in value]
+        return [f"{key}={encode(plain(item))}" for item in value]
     if isinstance(value, Mapping | list):
-        parts = [encode(plain(one)) for one in _flat(value)]
+        parts = [encode(plain(item)) for item in _flat(value)]
         return [f"{key}={_DELIMITERS.get(style, ',').join(parts)}"] if parts else []
     return [f"{key}={encode(plain(value))}"]
 
@@ -73,9 +73,9 @@ def segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode
         encode: Encodes names and values.
     """
     if isinstance(value, Mapping) and explode:
-        parts = [f"{encode(key)}={encode(plain(one))}" for key, one in value.items()]
+        parts = [f"{encode(key)}={encode(plain(item))}" for key, item in value.items()]
     elif isinstance(value, Mapping | list):
-        parts = [encode(plain(one)) for one in _flat(value)]
+        parts = [encode(plain(item)) for item in _flat(value)]
     else:
         parts = [encode(plain(value))]
     if style == "matrix":
@@ -103,9 +103,11 @@ def _deep(prefix: str, value: Json, encode: Encode) -> list[str]:
     The specification has objects of plain values only.
     """
     if isinstance(value, Mapping):
-        return [part for key, one in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", one, encode)]
+        return [
+            part for key, item in value.items() for part in _deep(f"{prefix}{encode('[' + key + ']')}", item, encode)
+        ]
     if isinstance(value, list):
         return [
-            part for index, one in enumerate(value) for part in _deep(f"{prefix}{encode(f'[{index}]')}", one, encode)
+            part for index, item in enumerate(value) for part in _deep(f"{prefix}{encode(f'[{index}]')}", item, encode)
         ]
     return [f"{prefix}={encode(plain(value))}"]

@@ -39,7 +39,7 @@ Scheme = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _GrantState:
     """What is known of one scheme. `failed` says when getting a token failed, and why; times are monotonic."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -59,7 +59,7 @@ class Tokens:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._kept: dict[str, _Kept] = {}
+        self._states: dict[str, _GrantState] = {}
 
     async def environment(
         self, client: httpx2.AsyncClient, schemes: Sequence[Scheme], environment: Mapping[str, str]
@@ -74,45 +74,47 @@ class Tokens:
         Raises:
             ToolError: A token cannot be had; the message holds no secret.
         """
-        found: dict[str, str] = {}
+        tokens: dict[str, str] = {}
         for scheme in schemes:
             if scheme["type"] == "oauth2" and has_grant(scheme, environment):
-                kept = await self._current(client, scheme, environment)
-                found[scheme["env"]] = kept.token
-                if kept.refresh:
-                    found[scheme["refreshTokenEnv"]] = kept.refresh  # so that no error holds it
-        return {**environment, **found} if found else environment
+                grant_state = await self._current(client, scheme, environment)
+                tokens[scheme["env"]] = grant_state.token
+                if grant_state.refresh:
+                    tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # so that no error holds it
+        return {**environment, **tokens} if tokens else environment
 
     def refused(self, schemes: Sequence[Scheme], environment: Mapping[str, str], sent: Mapping[str, str]) -> bool:
         """Forget the tokens that the API refused, unless others took their place; whether there were any."""
-        granted = [one for one in schemes if one["type"] == "oauth2" and has_grant(one, environment)]
+        granted = [scheme for scheme in schemes if scheme["type"] == "oauth2" and has_grant(scheme, environment)]
         for scheme in granted:
-            kept = self._of(scheme)
-            if kept.token == sent.get(scheme["env"]):
-                kept.fresh_until = 0.0
+            grant_state = self._of(scheme)
+            if grant_state.token == sent.get(scheme["env"]):
+                grant_state.fresh_until = 0.0
         return bool(granted)
 
-    def _of(self, scheme: Scheme) -> _Kept:
-        return self._kept.setdefault(json.dumps(scheme, sort_keys=True), _Kept())
+    def _of(self, scheme: Scheme) -> _GrantState:
+        return self._states.setdefault(json.dumps(scheme, sort_keys=True), _GrantState())
 
-    async def _current(self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str]) -> _Kept:
+    async def _current(self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str]) -> _GrantState:
         """The scheme with a token that is fresh; of many calls that wait, one gets it."""
-        kept = self._of(scheme)
+        grant_state = self._of(scheme)
         asked = time.monotonic()
-        async with kept.lock:
-            when, why = kept.failed
+        async with grant_state.lock:
+            when, why = grant_state.failed
             if when >= asked:
                 raise ToolError(why)
-            if time.monotonic() >= kept.fresh_until:
+            if time.monotonic() >= grant_state.fresh_until:
                 try:
-                    await _get(client, scheme, environment, kept)
+                    await _get(client, scheme, environment, grant_state)
                 except ToolError as error:
-                    kept.failed = (time.monotonic(), str(error))
+                    grant_state.failed = (time.monotonic(), str(error))
                     raise
-        return kept
+        return grant_state
 
 
-async def _get(client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], kept: _Kept) -> None:
+async def _get(
+    client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], grant_state: _GrantState
+) -> None:
     """Get a token, and keep it.
 
     Raises:
@@ -124,13 +126,13 @@ async def _get(client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[
     begun = time.monotonic()
     try:
         with anyio.fail_after(_TIMEOUT):
-            status, body = await _answer(client, scheme, environment, kept.refresh)
+            status, body = await _answer(client, scheme, environment, grant_state.refresh)
     except TimeoutError:
         raise _failure(scheme, f"it did not answer within {_TIMEOUT:g} seconds") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise _failure(scheme, f"it cannot be reached ({type(error).__name__})") from None
-    said: Any = _parsed(body)
-    token = said.get("access_token")
+    answer: Any = _parsed(body)
+    token = answer.get("access_token")
     if (
         status != 200
         or not isinstance(token, str)
@@ -138,15 +140,15 @@ async def _get(client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[
         or not token.isascii()
         or not token.isprintable()
     ):
-        code = said.get("error")
+        code = answer.get("error")
         more = f" {code}" if isinstance(code, str) and code in _ERRORS else ""
         raise _failure(scheme, f"it answered {status}{more}")
-    if str(said.get("token_type") or "bearer").lower() != "bearer":
+    if str(answer.get("token_type") or "bearer").lower() != "bearer":
         raise _failure(scheme, "its token is not a bearer token")
-    kept.token = token
-    kept.fresh_until = begun + _life(said.get("expires_in"))
-    if "refreshTokenEnv" in scheme and isinstance(said.get("refresh_token"), str) and said["refresh_token"]:
-        kept.refresh = said["refresh_token"]  # what came before may be good once only (RFC 6749, 6)
+    grant_state.token = token
+    grant_state.fresh_until = begun + _life(answer.get("expires_in"))
+    if "refreshTokenEnv" in scheme and isinstance(answer.get("refresh_token"), str) and answer["refresh_token"]:
+        grant_state.refresh = answer["refresh_token"]  # what came before may be good once only (RFC 6749, 6)
 
 
 async def _answer(
@@ -182,10 +184,10 @@ async def _answer(
 def _parsed(body: bytes) -> Any:
     """The object that an answer is; an empty one where it is none."""
     try:
-        said: Any = json.loads(body)
+        answer: Any = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return said if is_mapping(said) else {}
+    return answer if is_mapping(answer) else {}
 
 
 def _life(seconds: object) -> float:

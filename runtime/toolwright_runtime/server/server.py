@@ -406,8 +406,8 @@ class _Answers:
             answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
         answer = self._server.stamp(answer, revision)
         if cursor is None:
-            kept = [(page, kept) for page, kept in self._pages.items() if page[0] != name or page[1] == key[1]]
-            self._pages = dict(kept[-_PAGES:])
+            pages = [(page, listed) for page, listed in self._pages.items() if page[0] != name or page[1] == key[1]]
+            self._pages = dict(pages[-_PAGES:])
             self._pages[key] = answer
         return answer
 

@@ -54,7 +54,7 @@ def over_http(
     return transport()
 
 
-def over_stdio(process: StdioServerParameters, said: TextIO | None = None) -> Transport:
+def over_stdio(process: StdioServerParameters, log: TextIO | None = None) -> Transport:
     """A stdio transport. Its lines are bounded where `Guarded` is given the bounds.
 
     Args:
@@ -63,4 +63,4 @@ def over_stdio(process: StdioServerParameters, said: TextIO | None = None) -> Tr
     """
     from mcp.client.stdio import stdio_client
 
-    return stdio_client(process.model_copy(update={"encoding": ENCODING}), errlog=sys.stderr if said is None else said)
+    return stdio_client(process.model_copy(update={"encoding": ENCODING}), errlog=sys.stderr if log is None else log)

@@ -232,8 +232,8 @@ def _is_foreign(data: bytes, asked: str) -> bool:
 def _replace_body(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
     """The response with another body, which is not compressed, and perhaps another status."""
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
-    kept = [("content-type", "text/event-stream") if _is_charset(*pair) else pair for pair in headers]
-    replaced = httpx2.Response(status or response.status_code, headers=kept, request=response.request, **body)
+    headers_left = [("content-type", "text/event-stream") if _is_charset(*pair) else pair for pair in headers]
+    replaced = httpx2.Response(status or response.status_code, headers=headers_left, request=response.request, **body)
     replaced.next_request = response.next_request
     return replaced
 
