@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from instances import valid
 from toolwright.jsonschema.selecting import Selecting
-from toolwright_runtime.http.selections import found, select, steps_of, tree_of
+from toolwright_runtime.http.selections import select, steps_of, tree_of, value_at
 
 Json = Any
 
@@ -233,6 +233,6 @@ def test_steps() -> None:
     assert select(value, tree_of(["/~2/id", "/n/deeper"])) == {"n": None, "*": {"id": 5}}
     assert select(value, tree_of(["/*/id"])) == {"items": [], "n": None, "*": {"id": 5}}
     assert select(value, tree_of([""])) == value
-    assert found(value, "/items/-/id") == 3
-    assert found(value, "/items/7/id") is None
+    assert value_at(value, "/items/-/id") == 3
+    assert value_at(value, "/items/7/id") is None
     assert json.dumps(select([1, "a"], tree_of(["/*/id"]))) == '[1, "a"]'
