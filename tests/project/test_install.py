@@ -127,7 +127,7 @@ def test_a_damaged_file_is_told_with_its_place_and_left(project: Path, tmp_path:
     for command in (["install", "gemini"], ["install", "gemini", "--remove"]):
         done = toolwright(*command, cwd=project)
         assert done.returncode == 1
-        assert done.stderr.startswith(f"{file}:2:20: error[TW004]: a comma, or the end of the list or object,")
+        assert done.stderr.startswith(f"{file}:2:20: error[TW004]: expected a comma, or the end of the list or object")
         assert "hunter2" not in done.stderr
     assert file.read_text() == '{\n  "key": "hunter2" "theme": "x"\n}\n'
 
