@@ -7,18 +7,20 @@ validates no instance.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diagnostics import Diagnostic, Place, Pointer
 from toolwright.diagnostics.suggestions import found, is_quoted, misspelt, nearest, quoted, shorten, shown
 from toolwright.jsonschema import dialects, locations
 from toolwright.jsonschema.dialects import DIALECTS, DRAFT_4, KEYWORDS, Dialect
-from toolwright_runtime.values.locations import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jsonschema_rs import ValidationError, Validator
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator as Explainer
+    from jsonschema_rs import Validator
 
     from toolwright.ir import Json
 
@@ -142,9 +144,10 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
         yield from _for_object(schema, place)
     inner = dict(dialects.subschemas(schema, dialect))
     keywords = dialect.keywords
-    if not _meta(dialect).is_valid(schema):
-        for error in _meta(dialect).iter_errors(schema):
-            yield from _explained(error, schema, place, dialect, inner)
+    if not is_valid(schema, dialect):
+        for pointer, below in inner.items():
+            if isinstance(below, dict) and dialects.is_schema(schema, pointer, dialect):
+                yield from _violations(below, pointer, place, dialect, inner)
     for pointer, below in inner.items():
         if isinstance(below, dict) and not below.keys() <= keywords:
             yield from _keywords(below, Place(place.file, place.pointer + pointer), dialect, imported=imported)
@@ -162,6 +165,15 @@ def _meta(dialect: Dialect) -> Validator:
     return validator_for({"$schema": dialect.uri, "$ref": dialect.uri}, validate_formats=False)
 
 
+@cache
+def _explainer(dialect: Dialect) -> Explainer:
+    """A slower validator of a meta-schema, which explains what is wrong."""
+    from jsonschema.validators import validator_for
+
+    validator = validator_for({"$schema": dialect.uri})
+    return validator(validator.META_SCHEMA)
+
+
 def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
     """The root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
@@ -177,14 +189,53 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
         yield Diagnostic("TW201", f"an `inputSchema` must say `type: object`, not {shown}", place / "type", fix)
 
 
-def _explained(
-    error: ValidationError, root: dict[str, Json], place: Place, dialect: Dialect, inner: dict[Pointer, Json]
+def _violations(
+    schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """The diagnostics for one error of a meta-schema's validator."""
-    pointer, value = locate(error, root)
+    """The diagnostics for one schema, which stands at `above`, without those in it, so that nesting costs nothing."""
+    alone = _without_inner(schema, dialect)
+    if is_valid(alone, dialect):
+        return
+    errors = [*_explainer(dialect).iter_errors(alone)]
+    for error in errors:
+        yield from _explained(error, above, place, dialect, inner)
+    if not errors:  # such as an anchor that ends with a line break, which `$` of Python's patterns does not see
+        for keyword in (each for each in alone if not is_valid({each: alone[each]}, dialect)):
+            at = Place(place.file, (*place.pointer, *above, keyword))
+            yield from _value(keyword, alone[keyword], at, (*above, keyword), dialect)
+
+
+def _without_inner(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
+    """A schema with `{}` in place of each mapping that stands where it has schemas."""
+    alone = dict(schema)
+    for keyword in dialect.holders & schema.keys():
+        value = schema[keyword]
+        if isinstance(value, list):
+            alone[keyword] = [_blank(each) for each in value]
+        elif isinstance(value, dict) and keyword in dialect.named:
+            alone[keyword] = {name: _blank(each) for name, each in value.items()}
+        else:
+            alone[keyword] = _blank(value)
+    return alone
+
+
+def _blank(value: Json) -> Json:
+    return {} if isinstance(value, dict) else value
+
+
+def _explained(
+    error: ValidationError, above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
+) -> Iterator[Diagnostic]:
+    """The diagnostics for one error of a meta-schema's validator in the schema at `above`."""
+    path = tuple(error.absolute_path)
+    value: Json = error.instance
+    pointer = (*above, *path)
     at = Place(place.file, place.pointer + pointer)
-    if error.kind.name == "required":  # draft-04: an exclusive bound needs its bound
-        yield from _without_bound(error.kind.as_dict()["property"], value, at)
+    if error.validator == "dependencies":  # draft-04: an exclusive bound needs its bound
+        rules: Any = error.validator_value
+        for keyword, bounds in rules.items():
+            if isinstance(value, dict) and keyword in value:
+                yield from _without_bound(bounds[0], value, at)
         return
     if pointer in inner and not isinstance(value, dict):
         what = "a mapping" if dialect is DRAFT_4 else "a mapping, `true` or `false`"
@@ -192,25 +243,24 @@ def _explained(
             "TW204", f"a schema must be {what}, not {found(value)}", at, _schema_help(pointer, value, dialect)
         )
         return
-    holder = next(pointer[:length] for length in reversed(range(len(pointer))) if pointer[:length] in inner)
-    keyword = str(pointer[len(holder)])
+    keyword = str(path[0])
     deeper = _deeper(error)
     if keyword == "type":
         yield from _types(value, at)
     elif deeper:
         for below in deeper:
-            yield from _explained(below, root, place, dialect, inner)
+            yield from _explained(below, above, place, dialect, inner)
     else:
         yield from _value(keyword, value, at, pointer, dialect)
 
 
 def _deeper(error: ValidationError) -> list[ValidationError]:
     """What is wrong in the alternative that is meant: the one that takes the value, but not what is in it."""
-    if error.kind.name != "anyOf":
+    if error.validator != "anyOf":
         return []
-    depth = len(error.instance_path)
-    alternatives: list[list[ValidationError]] = error.kind.as_dict()["context"]
-    return next((below for below in alternatives if all(len(one.instance_path) > depth for one in below)), [])
+    depth = len(error.absolute_path)
+    alternatives = (list(below) for _, below in groupby(error.context or (), key=lambda inner: inner.schema_path[0]))
+    return next((below for below in alternatives if all(len(each.absolute_path) > depth for each in below)), [])
 
 
 def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
