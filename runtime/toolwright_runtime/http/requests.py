@@ -186,7 +186,7 @@ class Binding:
                 is_base = False
             if not is_base:
                 raise ToolError(
-                    f"{api.base_env} in the server's environment is no base URL, such as https://example.com"
+                    f"{api.base_env} in the server's environment is not a base URL, such as https://example.com"
                 )
         return base.rstrip("/")
 

@@ -50,5 +50,5 @@ def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
         is_base = False
     if not is_base:
         names = ", ".join(str(variable["env"]) for variable in variables.values())
-        raise ValueError(f"{names}: {url!r} is no base URL")
+        raise ValueError(f"{names}: {url!r} is not a base URL")
     return url

@@ -102,7 +102,7 @@ class Keys:
                     await self._ask()
             key = self._known(kid, algorithm)
         if not self._keys or self._age > self._longest:
-            raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be had")
+            raise VerificationUnavailableError(f"the keys of {self._issuer} cannot be fetched")
         return key
 
     @property
@@ -132,7 +132,7 @@ class Keys:
             self._ready = {}
             self._had = time.monotonic()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RecursionError, ValueError) as error:
-            log().warning("the keys of %s cannot be had: %s", self._issuer, str(error) or type(error).__name__)
+            log().warning("the keys of %s cannot be fetched: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
         """Where the keys are, as the issuer's metadata say (MCP 2025-11-25, basic/authorization, discovery)."""
@@ -148,7 +148,7 @@ class Keys:
                 continue
             uri = document.get("jwks_uri")
             if not isinstance(uri, str) or not _is_trustworthy(uri, self._issuer):
-                raise ValueError(f"{url}: `jwks_uri` is {str(uri)[:_SHOWN]!r}, which is no https URL")
+                raise ValueError(f"{url}: `jwks_uri` is {str(uri)[:_SHOWN]!r}, which is not an https URL")
             return uri
         raise ValueError("; ".join(reasons))
 
@@ -192,7 +192,7 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
 def _signing(keys: object) -> list[Mapping[str, Any]]:
     """The keys of a set that verify signatures (RFC 7517). Raises ValueError."""
     if not is_list(keys):
-        raise ValueError("what is at `jwks_uri` is no set of keys")
+        raise ValueError("the document at `jwks_uri` is not a JWK set")
     return [key for key in keys if is_object(key) and key.get("use", "sig") == "sig" and _verifies(key)]
 
 

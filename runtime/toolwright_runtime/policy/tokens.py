@@ -141,7 +141,7 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     if kind not in _TYPES:
         raise ValueError(f"it is of the type {_short(header.get('typ'))}")
     if kind == _PLAIN and (foreign := _OTHERS & claims.keys()):
-        raise ValueError(f"it is no access token: it has {', '.join(sorted(foreign))}")
+        raise ValueError(f"it is not an access token: it has {', '.join(sorted(foreign))}")
     if not (_text(claims.get("sub")) or _client(claims)):
         raise ValueError("it says neither whose it is nor which client's")
 

@@ -33,5 +33,5 @@ def store_at(url: str, package: Package) -> Store:
 
         return redis_store(url, package)
     raise StoreConfigurationError(
-        f"{url!r} is no place for state; there are memory:// and redis://HOST:PORT (rediss:// with TLS)"
+        f"{url!r} is not a place for state; use memory:// or redis://HOST:PORT (rediss:// with TLS)"
     )

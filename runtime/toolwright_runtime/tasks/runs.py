@@ -157,7 +157,7 @@ class Runs:
             return task
         tool = self._host.package.tools.get(task.tool)
         if tool is None:
-            return _to_failed(task, types.INTERNAL_ERROR, "There is no such tool any more")
+            return _to_failed(task, types.INTERNAL_ERROR, "This tool no longer exists")
         if task.run is None:
             return replace(task, run=holder)
         if _is_repeatable(tool) and task.deaths < MAX_DEATHS:

@@ -415,7 +415,7 @@ def test_a_base_url_can_come_from_the_environment(tmp_path: Path, monkeypatch: p
         assert there.api.last.path == "/other/x"
         for wrong in ("nowhere", "ftp://x", f"{there.api.url}?a=1"):
             monkeypatch.setenv("FAKE_URL", wrong)
-            assert there.refused("get").startswith("FAKE_URL in the server's environment is no base URL")
+            assert there.refused("get").startswith("FAKE_URL in the server's environment is not a base URL")
 
 
 def test_without_a_base_url_the_caller_is_told(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_what_comes_out_is_a_base_url() -> None:
     said = {"baseUrl": "http://127.0.0.1:{port}", "variables": {"port": {"env": "S_PORT", "default": "80"}}}
     assert filled(said, {"S_PORT": "8080"}) == "http://127.0.0.1:8080"
     for port in ("x", "0", "99999"):
-        with pytest.raises(ValueError, match=f"S_PORT: 'http://127.0.0.1:{port}' is no base URL"):
+        with pytest.raises(ValueError, match=f"S_PORT: 'http://127.0.0.1:{port}' is not a base URL"):
             filled(said, {"S_PORT": port})
 
 

@@ -504,7 +504,7 @@ async def test_what_is_missing_or_wrong_is_told_at_once(package: Any) -> None:
 
 
 async def test_state_needs_a_place(package: Any) -> None:
-    with pytest.raises(ValueError, match=r"'sqlite:///x' is no place for state; there are memory:// and redis://"):
+    with pytest.raises(ValueError, match=r"'sqlite:///x' is not a place for state; use memory:// or redis://"):
         package.build_server(object(), state="sqlite:///x")
 
 

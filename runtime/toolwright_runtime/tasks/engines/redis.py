@@ -90,7 +90,7 @@ class _Stream(RedisStreamBroker):
                         if _ID.fullmatch(data):
                             yield AckableMessage(data=data, ack=done)
                         else:
-                            log().warning("something that is no id of a task was among them, and is dropped")
+                            log().warning("dropped an entry that is not the id of a task")
                             await done()
                 except (RedisError, OSError) as error:
                     if not is_away:
