@@ -189,9 +189,7 @@ async def test_memory_forgets_what_is_over() -> None:
 
 @pytest.mark.parametrize("url", ["sqlite:///x", "redis", "memory", "http://localhost", ""])
 def test_other_places_are_refused(url: str) -> None:
-    with pytest.raises(
-        StoreConfigurationError, match=r"is not a place for state; use memory:// or redis://HOST:PORT"
-    ):
+    with pytest.raises(StoreConfigurationError, match=r"is not a place for state; use memory:// or redis://HOST:PORT"):
         store_at(url, SHOP)
 
 
