@@ -169,6 +169,7 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
         os.chdir(cwd)
         os.environ.clear()
         os.environ.update(env)
+        sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
         aside = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 500) for file in files]
         os.closerange(3, 500)
         for file, number in zip(aside, numbers, strict=True):

@@ -167,7 +167,9 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, **launch.environment({**_own_path(), **variables})}
+    """The environment of a server. No bytecode is written: of two saves in one second, it could be that of the first."""
+    own = {"PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, **own, **launch.environment({**_own_path(), **variables})}
 
 
 def _own_path() -> Mapping[str, str]:
