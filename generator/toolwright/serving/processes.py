@@ -167,7 +167,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server. No bytecode is written: of two saves in one second, it could be that of the first."""
+    """The environment of a server. It writes no bytecode: after two saves in one second, that could be the first."""
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.environment({**_own_path(), **variables})}
 
