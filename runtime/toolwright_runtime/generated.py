@@ -67,17 +67,17 @@ if TYPE_CHECKING:
     from .server.features.handles import StaleHandle as StaleHandle
     from .server.features.handles import TooManyHandles as TooManyHandles
     from .server.features.handles import UnknownHandle as UnknownHandle
-    from .server.features.prompts import Messages as Messages
-    from .server.features.prompts import assistant as assistant
-    from .server.features.prompts import user as user
-    from .server.features.resources import ResourceContents as ResourceContents
     from .server.handlers.check import optional as optional
+    from .server.handlers.content import Content as Content
+    from .server.handlers.content import ResourceContents as ResourceContents
     from .server.handlers.content import audio as audio
     from .server.handlers.content import embedded as embedded
     from .server.handlers.content import image as image
     from .server.handlers.content import link as link
     from .server.handlers.content import text as text
-    from .server.handlers.returns import Content as Content
+    from .server.handlers.messages import Messages as Messages
+    from .server.handlers.messages import assistant as assistant
+    from .server.handlers.messages import user as user
     from .server.handlers.returns import MaybeAwaitable as MaybeAwaitable
     from .server.handlers.returns import Reply as Reply
     from .server.handlers.returns import Returns as Returns
@@ -118,7 +118,7 @@ else:
             ".server.transports.http.asgi": ("package_app",),
             ".server.observability.audit": ("Audit", "CallRecord"),
             ".server.features.completion": ("Completing",),
-            ".server.handlers.content": ("audio", "embedded", "image", "link", "text"),
+            ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
             ".server.core.context": ("Context",),
             ".server.features.elicitation": ("Ask",),
             ".server.handlers.check": ("optional",),
@@ -131,9 +131,8 @@ else:
                 "UnknownHandle",
             ),
             ".server.main": ("main",),
-            ".server.features.prompts": ("Messages", "assistant", "user"),
-            ".server.features.resources": ("ResourceContents",),
-            ".server.handlers.returns": ("Content", "MaybeAwaitable", "Reply", "Returns"),
+            ".server.handlers.messages": ("Messages", "assistant", "user"),
+            ".server.handlers.returns": ("MaybeAwaitable", "Reply", "Returns"),
             ".server.options": ("AppOptions", "ServerOptions"),
             ".server.server": ("PackageServer", "build_server"),
             ".state.budget": ("BudgetExceeded",),

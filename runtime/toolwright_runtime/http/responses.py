@@ -16,8 +16,7 @@ from urllib.parse import unquote, urlsplit
 from ..errors import ToolError
 from ..observability.redaction import mask
 from ..package import Tool
-from ..server.handlers.content import audio, embedded, image, link
-from ..server.handlers.returns import Content
+from ..server.handlers.content import Content, audio, embedded, image, link
 from ..values.json import Json
 from ..values.sanitizing import check_mime_type, clean
 

@@ -50,6 +50,13 @@ SCHEMAS: Final = ("inputSchema", "outputSchema")
 HEADER: Final = "x-mcp-header"
 """The keyword of a property that clients mirror into an HTTP header (MCP 2026-07-28, server/tools)."""
 
+PROTOCOL_VERSION_META_KEY: Final = "io.modelcontextprotocol/protocolVersion"
+CLIENT_INFO_META_KEY: Final = "io.modelcontextprotocol/clientInfo"
+CLIENT_CAPABILITIES_META_KEY: Final = "io.modelcontextprotocol/clientCapabilities"
+LOG_LEVEL_META_KEY: Final = "io.modelcontextprotocol/logLevel"
+SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
+"""The keys of `_meta` in which requests and results say what the handshake said before (MCP 2026-07-28, basic)."""
+
 CONTENT: Final = ("text", "image", "audio", "resource")
 """The kinds of content that a message of a prompt may hold (MCP 2025-11-25, server/prompts)."""
 

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 from opentelemetry import metrics
 
-from ..values.terminal import to_one_line
+from ..values.terminal import shorten
 
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds, as the conventions define them for all four metrics."""
-
-LONGEST: Final = 200
-"""Characters of a name that others chose."""
 
 LARGEST: Final = 64 * 1024
 """Characters up to which arguments or a result are shown."""
@@ -52,12 +49,6 @@ def create_histogram(name: str, description: str) -> metrics.Histogram:
 def is_method(method: str) -> bool:
     """Tell whether any revision of MCP has this method for requests or notifications of clients."""
     return method in SPEC_CLIENT_METHODS or method in SPEC_CLIENT_NOTIFICATION_METHODS or method in _OF_TASKS
-
-
-def shorten(text: str) -> str:
-    """Shorten a name that others chose to one line of bounded length."""
-    text = text[:LONGEST]
-    return text if text.isascii() and text.isprintable() else to_one_line(text)
 
 
 def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.shared.uri_template import UriTemplate
-
 from ..values.json import is_list, is_mapping, is_object
 
 if TYPE_CHECKING:
+    from mcp.shared.uri_template import UriTemplate
+
     from ..package import Package
     from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
     from ..server.core.principal import Principal
@@ -161,4 +161,6 @@ def _closure(scopes: frozenset[str], held: Mapping[str, Sequence[str]]) -> froze
 
 @cache
 def _parsed(template: str) -> UriTemplate:
+    from mcp.shared.uri_template import UriTemplate
+
     return UriTemplate.parse(template)

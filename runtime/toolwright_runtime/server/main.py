@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..package import Package
-    from .server import PackageServer
+    from .core.core import Core
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")
@@ -221,23 +221,22 @@ def _workers(package: Package, options: argparse.Namespace) -> AbstractContextMa
 def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
     if options.http is not None or options.workers is not None:
         raise StartError("a worker does not serve; remove --http and --workers")
-    server = _build(handwritten, options)
-    if not server.store.is_shared:
+    core = _build(handwritten, options)
+    if not core.store.is_shared:
         raise StartError("a worker runs the tasks of other processes; add --state redis://HOST:PORT")
     from ..tasks.engines.worker import work
 
     try:
-        work(server, until_eof=options.until_end_of_input)
+        work(core, until_eof=options.until_end_of_input)
     except Exception:
-        failure = getattr(server.lifespan, "failure", None)
-        if failure is None:
+        if core.lifespan.failure is None:
             raise
-        refuse("the handlers could not start", failure, status=1)
+        refuse("the handlers could not start", core.lifespan.failure, status=1)
     end_without_threads()
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    from .transports import stdio
+    from .transports.stdio import serving, wire
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
@@ -248,24 +247,24 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         log().info(
             "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
         )
-    with stdio.wire() as descriptors:  # also while the handlers are imported: they may print
-        server = _build(handwritten, options)
-        server.instrumentation.transport = "stdio"
-        if server.scopes is not None and (lacking := server.scopes.lacks(server.principal(over_http=False))):
+    with wire.wire() as held:  # also while the handlers are imported: they may print
+        core = _build(handwritten, options)
+        core.instrumentation.transport = "stdio"
+        if core.scopes is not None and (lacking := core.scopes.lacks(core.principal(over_http=False))):
             words = " ".join(f"--scope {scope}" for scope in lacking)
             log().info("the local user does not see what needs scopes; to grant them, add %s", words)
         try:
             with _workers(handwritten.package, options):
-                stdio.run(server, descriptors)
-        except BaseExceptionGroup:  # so the SDK's tasks wrap what a server raises at its start
-            failure = getattr(server.lifespan, "failure", None)
-            if failure is None:
+                serving.run(core, held)
+        except Exception:
+            if core.lifespan.failure is None:
                 raise
-            refuse("the handlers could not start", failure, status=1)
+            refuse("the handlers could not start", core.lifespan.failure, status=1)
         end_without_threads()  # while nothing that a thread prints reaches the client
 
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
+    from .server import PackageServer
     from .transports.http import asgi
     from .transports.http.connections import Bounds
     from .transports.http.graceful_shutdown import GracefulServer
@@ -277,8 +276,9 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     )
     host = where[0] if isinstance(where, tuple) else str(where.getsockname()[0])
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
+    core = _build(handwritten, options)
     app = asgi.asgi_app(
-        _build(handwritten, options),
+        PackageServer(core),
         path=options.path,
         allowed_hosts=hosts,
         stateless=options.stateless,
@@ -291,31 +291,29 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
         log().warning("only requests for localhost are answered; add other hosts with --allow-host")
     for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
         signal.signal(number, _ignore)
-    served: PackageServer = app.state.server
     bounds = Bounds.of(options.connections, options.connections_per_address)
-    server = GracefulServer(app, options.grace, served.stop, served.in_flight.end, bounds)
+    server = GracefulServer(app, options.grace, core.stop, core.in_flight.end, bounds)
     try:
         with _workers(handwritten.package, options):
             server.run([listener])
     except SystemExit as end:
         if server.started:
             raise
-        failure = getattr(app.state.server.lifespan, "failure", None)
-        if failure is None:
+        if core.lifespan.failure is None:
             raise StartError("the server could not start; the log says why", status=1) from end
-        refuse("the handlers could not start", failure, status=1)
+        refuse("the handlers could not start", core.lifespan.failure, status=1)
     end_without_threads()
 
 
-def _build(handwritten: Handwritten, options: argparse.Namespace) -> PackageServer:
+def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     """The server. Raises Unusable."""
     from .core import required_features
-    from .server import build_server
+    from .core.building import build_core
 
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
     try:
-        server = build_server(
+        core = build_core(
             handwritten.package,
             handlers,
             state=options.state,
@@ -331,13 +329,13 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> PackageServ
         if error.filename is None:
             raise
         raise StartError(f"--audit is {options.audit!r}, which cannot be written: {_reason(error)}") from None
-    if options.workers is not None and server.tasks is not None:
-        if not server.store.is_shared:
+    if options.workers is not None and core.tasks is not None:
+        if not core.store.is_shared:
             raise StartError("--workers needs state that other processes can use; add --state redis://HOST:PORT")
-        server.tasks.works = False
-    if server.tasks is not None and server.store.is_shared:
-        server.tasks.engine.grace = options.grace
-    return server
+        core.tasks.works = False
+    if core.tasks is not None and core.store.is_shared:
+        core.tasks.engine.grace = options.grace
+    return core
 
 
 def _open_listener(number: int) -> socket.socket:

@@ -50,10 +50,9 @@ class TaskChannel:
         self._save_message = save_message
 
     @property
-    def capabilities(self) -> types.ClientCapabilities | None:
+    def capabilities(self) -> Mapping[str, Any] | None:
         """What the client could do when it called."""
-        declared = self._task.capabilities
-        return None if declared is None else types.ClientCapabilities.model_validate(declared, by_name=False)
+        return self._task.capabilities
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Keep it as the task's message, and tell it."""
@@ -78,7 +77,7 @@ class TaskChannel:
             f"a task cannot send {request.method} for a {result.__name__}"
         )  # its rounds keep questions instead
 
-    def asked_to_visit(self, elicitation: str) -> None:
+    async def asked_to_visit(self, elicitation: str) -> None:
         """Nothing to do: whoever hears of the task hears of its questions."""
 
     async def visited(self, elicitation: str) -> bool:

@@ -16,7 +16,7 @@ from ..state.store import StateLost
 from . import wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Mapping
 
     from anyio.abc import TaskGroup
 
@@ -34,7 +34,7 @@ class TaskConnection(Protocol):
         ...
 
     @property
-    def capabilities(self) -> types.ClientCapabilities | None:
+    def capabilities(self) -> Mapping[str, Any] | None:
         """What it declared that it can do."""
         ...
 

@@ -39,7 +39,7 @@ class TaskInputRequests(InputRequests):
         """No question is a request in the middle of the run."""
         return False
 
-    def url_question(self, elicitation: str | None = None) -> str | None:
+    async def url_question(self, elicitation: str | None = None) -> str | None:
         """The id of a question that opens a URL: in each run the same, since the handler begins anew."""
         if Revision.of(self.revision).has("stateless"):
             return None

@@ -18,9 +18,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
+from ..mcp.errors import ProtocolError
 from ..mcp.revisions import Revision
 from ..server.core.expiry import own_seconds_left
-from ..server.core.parts import ProtocolError
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
@@ -107,7 +107,7 @@ class Methods:
             raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
         result = await call_next(ctx)
         if ctx.method in ("initialize", "server/discover") and is_mapping(result):
-            return _add_tasks_capability(ctx.method, result)
+            return add_tasks_capability(ctx.method, result)
         return result
 
     async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> dict[str, Any]:
@@ -146,10 +146,10 @@ class Methods:
         return task
 
     def _may_see(self, ctx: ServerRequestContext[Any, Any], task: Task) -> bool:
-        principal = self._server.principal(over_http=ctx.request is not None)
+        principal = self._server.core.principal(over_http=ctx.request is not None)
         if task.owner != owner_of(principal, self._connection(ctx), ctx.protocol_version):
             return False
-        scopes = self._server.scopes
+        scopes = self._server.core.scopes
         return scopes is None or scopes.allows(principal, "tools", task.tool)
 
     # 2025-11-25
@@ -195,7 +195,7 @@ class Methods:
 
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
-        principal, connection = self._server.principal(over_http=ctx.request is not None), self._connection(ctx)
+        principal, connection = self._server.core.principal(over_http=ctx.request is not None), self._connection(ctx)
         if principal.kind == "anonymous" and connection.session is None:  # whoever knows none of its ids hears of none
             return {"tasks": []}
         tasks = await self._tasks.task_store.owned(owner_of(principal, connection, ctx.protocol_version))
@@ -256,7 +256,7 @@ async def _placeholder_handler(_ctx: object, _params: object) -> types.EmptyResu
     return types.EmptyResult()
 
 
-def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
+def add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """What the server says of itself, with its tasks, as far as the revision has them."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import mcp_types as types
 from opentelemetry.propagate import inject
 
+from ..mcp.errors import ProtocolError
 from ..mcp.revisions import Revision, since
 from ..server.core.call_state import CURRENT, note
 from ..server.core.outcomes import Outcome, refusal
-from ..server.core.parts import ProtocolError
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, after_a_change, describe_lost_state
 from ..values.sanitizing import clean
@@ -171,7 +171,7 @@ class Tasks:
         questions: Mapping[str, Any] = tool.extension.get("ask") or {}
         asked_first = [name for name, question in questions.items() if question.get("before") == "task"]
         await asyncio.gather(*(context.ask.ahead(name) for name in asked_first))
-        capabilities, call_state, now = connection.capabilities, CURRENT.get(), self.task_store.now()
+        call_state, now = CURRENT.get(), self.task_store.now()
         trace: dict[str, str] = {}
         inject(trace)
         task = Task(
@@ -185,9 +185,7 @@ class Tasks:
             trace=trace,
             client=connection.client,
             principal=request.principal,
-            capabilities=(
-                None if capabilities is None else capabilities.model_dump(mode="json", by_alias=True, exclude_none=True)
-            ),
+            capabilities=connection.capabilities,
             created=now,
             updated=now,
             ttl=_limit_ttl(terms.ttl, asked),
@@ -219,7 +217,7 @@ class Tasks:
 def declares_tasks(connection: TaskConnection) -> bool:
     """Whether a client of 2026-07-28 knows tasks."""
     capabilities = connection.capabilities
-    return capabilities is not None and wire.EXTENSION in (capabilities.extensions or {})
+    return capabilities is not None and wire.EXTENSION in (capabilities.get("extensions") or {})
 
 
 def missing_tasks_extension() -> ProtocolError:

@@ -31,3 +31,13 @@ def replace_controls(text: str) -> str:
 def to_one_line(text: str) -> str:
     """Do the same on one line, of the same length: text quoted in a message must not start a line of its own."""
     return replace_controls(text.translate(_BREAKS))
+
+
+LONGEST: Final = 200
+"""Characters of a name that others chose."""
+
+
+def shorten(text: str) -> str:
+    """Shorten a name that others chose to one line of bounded length."""
+    text = text[:LONGEST]
+    return text if text.isascii() and text.isprintable() else to_one_line(text)

@@ -538,7 +538,7 @@ async def test_what_waits_for_a_thread_in_vain_neither_runs_nor_keeps_a_place(mo
     handlers, release = Handlers(), threading.Event()
     server = module.build_server(handlers, threads=1)
     async with mcp.Client(server) as client, anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(server.threads.run, "another", release.wait))
+        tasks.start_soon(partial(server.core.threads.run, "another", release.wait))
         await anyio.sleep(0.05)
         assert await _said(client, "quick_sync", how="now") == LATE.format("quick_sync")
         assert _places(module) == {"quick_sync": 0}

@@ -382,8 +382,8 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
 
     server = package.build_server(handlers())
     recorder = import_module("toolwright_runtime.server.observability.audit")
-    server.recorder = recorder.Recorder(package.TOOLS["ok"].package, recorder.AuditHook(hook), waiting=3)
-    server.instrumentation._recorder = server.recorder
+    server.core.recorder = recorder.Recorder(package.TOOLS["ok"].package, recorder.AuditHook(hook), waiting=3)
+    server.core.instrumentation._recorder = server.core.recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {})
         await asyncio.sleep(0.2)  # one is with the hook
@@ -391,9 +391,9 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
             await client.call_tool("ok", {})
         assert records == []
         go_on.set()
-        await anyio.to_thread.run_sync(server.recorder.flush)
+        await anyio.to_thread.run_sync(server.core.recorder.flush)
         await client.call_tool("ok", {})
-        await anyio.to_thread.run_sync(server.recorder.flush)
+        await anyio.to_thread.run_sync(server.core.recorder.flush)
     assert len(records) == 1 + 3 + 1
     assert "7 audit records were lost" in caplog.text
 
@@ -421,10 +421,10 @@ async def test_a_file_that_was_rotated_is_opened_again(package: Any, handlers: A
     server = package.build_server(handlers(), audit=path)
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 1})
-        server.recorder.flush()
+        server.core.recorder.flush()
         path.rename(old)
         await client.call_tool("ok", {"x": 2})
-        server.recorder.flush()
+        server.core.recorder.flush()
         path.unlink()
         await client.call_tool("ok", {"x": 3})
     assert [one["arguments"] for one in lines(old)] == [{"x": 1}]
@@ -440,7 +440,7 @@ async def test_a_folder_that_is_gone_is_told_once_and_nothing_is_lost(
     server = package.build_server(handlers(), audit=path)
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 1})
-        server.recorder.flush()
+        server.core.recorder.flush()
         shutil.rmtree(folder)
         for number in (2, 3):
             await client.call_tool("ok", {"x": number})
@@ -463,7 +463,7 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     audit = import_module("toolwright_runtime.server.observability.audit")
     files = import_module("toolwright_runtime.server.observability.audit_file")
     recorder = audit.Recorder(package.TOOLS["ok"].package, files.AuditFile(path), waiting=2)
-    server.instrumentation._recorder = recorder
+    server.core.instrumentation._recorder = recorder
     async with mcp.Client(server) as client:
         await client.call_tool("ok", {"x": 0})
         await asyncio.sleep(0.2)  # it is the one that cannot be written

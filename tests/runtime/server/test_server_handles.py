@@ -413,7 +413,7 @@ async def test_ids_are_in_no_log_no_record_and_no_question(
         basket = await made(connected)
         assert text(await call(connected, "say", basket_id=basket)) == "said"
         await call(connected, "tell", basket_id="somebody-elses")
-    server.recorder.flush()
+    server.core.recorder.flush()
     assert "[redacted]" in asked[0]
     [said] = [one for one in records if one.tool == "say" and one.outcome == "completed"]
     assert said.arguments == {"basket_id": "[redacted]"}
@@ -438,7 +438,7 @@ async def test_a_server_without_its_state_says_so_and_goes_on_when_it_is_back(
             redis.start()
             assert refused(await call(connected, "add_item", basket_id=basket, item="tea")) == UNKNOWN
             await made(connected)
-        server.recorder.flush()
+        server.core.recorder.flush()
     assert [one.reason for one in records if one.outcome == "limited"] == ["state_lost"] * 2
 
 

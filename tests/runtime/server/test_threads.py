@@ -224,7 +224,7 @@ async def test_calls_of_others_go_on_while_one_tool_has_all_its_threads(
 ) -> None:
     app = package.asgi_app(Handlers(gate), threads=2)
     server = app.state.server
-    server.threads.patience = 0.05
+    server.core.threads.patience = 0.05
     async with connected(server, app, kind, era) as client, anyio.create_task_group() as group:
         given_up = asyncio.create_task(client.call_tool("slow", {}))
         await gate.has(1)
@@ -255,7 +255,7 @@ async def test_calls_of_others_go_on_while_one_tool_has_all_its_threads(
 
 async def test_the_default_is_bounded(package: ModuleType, gate: Gate) -> None:
     server = package.build_server(Handlers(gate))
-    server.threads.patience = 0.05
+    server.core.threads.patience = 0.05
     async with mcp.Client(server) as client, anyio.create_task_group() as group:
         for _ in range(32):
             group.start_soon(client.call_tool, "slow", {})

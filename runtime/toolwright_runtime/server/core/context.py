@@ -22,8 +22,6 @@ from typing import (
     overload,
 )
 
-import anyio.from_thread
-
 from ...values.sanitizing import clean
 from ..execution.cancellation import Cancellation, is_cancelled
 from ..execution.slots import Slot
@@ -321,6 +319,8 @@ class Context:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
+            import anyio.from_thread
+
             return anyio.from_thread.run(_result_of, awaitable)
         if inspect.iscoroutine(awaitable):
             awaitable.close()

@@ -2,18 +2,16 @@
 
 Takes the handlers object and calls; gives their outcomes, with results as they go on the wire in the newest revision.
 Whatever happens in a handler ends as a result; only cancellation and questions leave.
-It knows no transport and nothing of the protocol's library but its content blocks.
+It knows no transport. Models and content blocks are loaded with the first of them.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp_types import ContentBlock
-
 from ...errors import ToolError
-from ...models.base import Model, Root
 from ...schema.validation import Validator, get_input_validator, get_output_validator
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
@@ -25,11 +23,12 @@ from ..execution.threads import NoFreeThreadError
 from ..handlers.returns import Reply, Tolerated, Unstructured
 from .call_state import CURRENT, reference
 from .outcomes import Outcome, refusal
-from .sanitizing import block, encode_json, sanitize
+from .sanitizing import encode_json, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...models.base import Model, Root
     from ...package import Tool
     from ..features.handles import HandleRegistry
     from .context import Context
@@ -230,7 +229,7 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
     """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
     if isinstance(value, expected):
         return value.model_dump(mode="json")
-    if is_object(value) or not (issubclass(expected, Model) or _is_model(value)):
+    if is_object(value) or not (_is_model(value) or _has_fields(expected)):
         return value
     actual, expected_name = _kind(value), expected.__name__
     if type(value).__name__ == expected_name:
@@ -247,24 +246,44 @@ def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
 
 
 def _is_model(value: object) -> bool:
-    return isinstance(value, Model | Root)
+    """Whether it is a model. Where these are not loaded, nobody has made one."""
+    base = sys.modules.get("toolwright_runtime.models.base")
+    return base is not None and isinstance(value, (base.Model, base.Root))
+
+
+def _has_fields(expected: type[Model | Root[Any]]) -> bool:
+    from ...models.base import Model
+
+    return issubclass(expected, Model)
+
+
+def _is_block(value: object) -> bool:
+    """Whether it is a content block. Where the SDK's types are not loaded, nobody has made one."""
+    types = sys.modules.get("mcp_types")
+    return types is not None and isinstance(value, types.ContentBlock)
 
 
 def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
     if isinstance(value, str):
         return [{"type": "text", "text": sanitize_text(value, extent, count)}]
-    if isinstance(value, ContentBlock):
-        return [block(value, extent, count)]
-    if is_list(value) and all(isinstance(item, ContentBlock) for item in value):
-        return [block(item, extent, count) for item in value]
+    if _is_block(value):
+        return [_to_wire(value, extent, count)]
+    if is_list(value) and all(map(_is_block, value)):
+        return [_to_wire(item, extent, count) for item in value]
     raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
 
 
 def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
-    if not isinstance(value, ContentBlock):
+    if not _is_block(value):
         raise TypeError(
             f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold content blocks"
         )
+    return _to_wire(value, extent, count)
+
+
+def _to_wire(value: Any, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+    from .content_blocks import block
+
     return block(value, extent, count)
 
 

@@ -10,7 +10,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from ...sdk.auth import get_access_token
+from .principal import access_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,7 +28,7 @@ def seconds_left(token: AccessToken | None) -> float | None:
 
 def own_seconds_left() -> float | None:
     """The same for the token of the request that is being answered."""
-    return seconds_left(get_access_token())
+    return seconds_left(access_token())
 
 
 async def end_stream_in_time(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

@@ -1,7 +1,7 @@
 """What a server is made of: parts, which each answer some of the protocol's methods, and what they share.
 
 Takes requests whose parameters are well-formed; gives results as they go on the wire in the newest revision. A part
-knows no transport, and nothing of the protocol's library but its types.
+knows no transport.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from mcp_types import INTERNAL_ERROR
-
+from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...state.store import StateLost, find_state_lost
 from ...values.sanitizing import DEFAULT_EXTENT, Extent
 from ..execution.invocation import Method
@@ -66,17 +65,6 @@ class Scopes(Protocol):
     def lacking(self, principal: Principal, message: object) -> Sequence[str]:
         """All scopes that a JSON-RPC message needs, where its sender lacks some of them and may be told."""
         ...
-
-
-class ProtocolError(Exception):
-    """A request that is answered with a protocol error, in the words of the exception."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        """Say why, with the JSON-RPC code of the error."""
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ Takes what the SDK knows of a request; gives a principal. Tokens themselves go n
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from ...sdk.auth import AccessToken, get_access_token
+if TYPE_CHECKING:
+    from ...sdk.auth import AccessToken
 
 Kind: TypeAlias = Literal["token", "local", "anonymous"]
 
@@ -68,9 +70,16 @@ def of_token(token: AccessToken) -> Principal:
     )
 
 
+def access_token() -> AccessToken | None:
+    """The access token of the request that is being answered. Where the SDK is not loaded, nobody has shown one."""
+    auth = sys.modules.get("mcp.server.auth.middleware.auth_context")
+    token: AccessToken | None = None if auth is None else auth.get_access_token()
+    return token
+
+
 def current(*, over_http: bool, user: Principal) -> Principal:
     """Who sent the request that is being answered; `user` is the local user."""
     if not over_http:
         return user
-    token = get_access_token()
+    token = access_token()
     return ANONYMOUS if token is None else of_token(token)

@@ -1,6 +1,6 @@
 """What leaves the server is clean: no escape sequences, no hidden reordering of text, no half characters.
 
-Takes text, JSON values and content blocks; gives the same without what could harm a terminal, a reader or a transport
+Takes text and JSON values; gives the same without what could harm a terminal, a reader or a transport
 (MCP 2025-11-25, server/tools, "Security Considerations": servers MUST sanitize tool outputs). It changes nothing else.
 How much is cleaned is the manifest's `policy.sanitize`: `text`, every string of every content block; `all`, structured
 content, too; `none`, nothing but halves of surrogate pairs, which no transport can carry.
@@ -12,30 +12,9 @@ import json
 import re
 from typing import Any, Final
 
-from mcp_types import (
-    AudioContent,
-    BlobResourceContents,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceLink,
-    TextContent,
-    TextResourceContents,
-)
-
 from ...values.json import is_list, is_mapping
 from ...values.nesting import DepthError, is_too_deep
-from ...values.sanitizing import (
-    DEFAULT_EXTENT,
-    Cleaned,
-    Extent,
-    check_base64,
-    check_mime_type,
-    check_uri,
-    clean,
-    escape_controls,
-    sanitize_text,
-)
+from ...values.sanitizing import Cleaned, clean, escape_controls
 from ...values.text import replace_surrogates
 
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
@@ -103,61 +82,6 @@ def encode_json(value: Any) -> tuple[Any, str]:
     except UnicodeEncodeError:
         return encode_json(_join_halves(value))
     return value, escape_controls(text)
-
-
-def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None) -> dict[str, Any]:
-    """A content block as it goes on the wire, cleaned as the policy has it.
-
-    Args:
-        content: The block.
-        extent: With `none` no string of it is cleaned.
-        count: Learns what was taken out.
-
-    Raises:
-        TypeError: Its `_meta` is no JSON.
-        ValueError: It holds what is no JSON, data that are no base64, or what is no URI or no MIME type.
-    """
-    match content:
-        case TextContent(text=text, annotations=None, meta=None):
-            return {"type": "text", "text": sanitize_text(text, extent, count)}
-        case ImageContent(data=data, mime_type=mime_type):
-            check_base64(data)
-            check_mime_type(mime_type, "image")
-        case AudioContent(data=data, mime_type=mime_type):
-            check_base64(data)
-            check_mime_type(mime_type, "audio")
-        case EmbeddedResource(resource=resource):
-            _check_resource(resource)
-        case ResourceLink(uri=uri, mime_type=mime_type):
-            check_uri(uri)
-            if mime_type is not None:
-                check_mime_type(mime_type)
-        case _:
-            pass
-    dumped = {"type": content.type, **content.model_dump(by_alias=True, mode="json", exclude_none=True)}
-    wire: dict[str, Any] = _to_wire(dumped, extent, count)
-    return wire
-
-
-def resource_contents(
-    content: TextResourceContents | BlobResourceContents, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
-) -> dict[str, Any]:
-    """The contents of a resource as they go on the wire; as for `block`."""
-    _check_resource(content)
-    wire: dict[str, Any] = _to_wire(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
-    return wire
-
-
-def _check_resource(content: TextResourceContents | BlobResourceContents) -> None:
-    check_uri(content.uri)
-    if content.mime_type is not None:
-        check_mime_type(content.mime_type)
-    if isinstance(content, BlobResourceContents):
-        check_base64(content.blob)
-
-
-def _to_wire(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> Any:
-    return (encode_json(value) if extent == "none" else sanitize(value, count))[0]
 
 
 def _join_halves(value: object) -> Any:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
-
-import anyio
 
 from ...observability.logs import log
 
@@ -53,9 +53,16 @@ def _call(function: Callable[[], object]) -> None:
 
 def is_cancelled(error: BaseException) -> bool:
     """Whether `error` says that this task is being cancelled; else the handler awaited something that was."""
-    if not isinstance(error, anyio.get_cancelled_exc_class()):
+    if not isinstance(error, asyncio.CancelledError):
         return False
-    if anyio.current_effective_deadline() == -math.inf:
+    anyio = sys.modules.get("anyio")
+    if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
-    task = asyncio.current_task() if anyio.get_cancelled_exc_class() is asyncio.CancelledError else None
+    task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def shielded() -> AbstractContextManager[object]:
+    """A block that no cancel scope of anyio cuts off. Where anyio is not loaded, there is none."""
+    anyio = sys.modules.get("anyio")
+    return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

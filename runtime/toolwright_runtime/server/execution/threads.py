@@ -13,10 +13,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import anyio
-import anyio.to_thread
+if TYPE_CHECKING:
+    from anyio import CapacityLimiter
 
 THREADS: Final = 64
 """Threads of one server, where nothing else is said."""
@@ -55,7 +55,7 @@ class Threads:
         self._share = max(1, most // 2)
         self._taken: Counter[str] = Counter()
         self._waiting: deque[_Waiting] = deque()
-        self._limiter = anyio.CapacityLimiter(math.inf)  # anyio's own is shared with everything else in the process
+        self._limiter: CapacityLimiter | None = None  # anyio's own is shared with everything else in the process
 
     async def run(
         self,
@@ -80,6 +80,11 @@ class Threads:
             self._taken[name] += 1
         else:
             await self._enter(name, self.patience if patience is None else patience)
+        import anyio
+        import anyio.to_thread
+
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(math.inf)
         let_go = None if hold is None else hold()
         loop = asyncio.get_running_loop()
 
@@ -112,8 +117,10 @@ class Threads:
         waiting = _Waiting(name)
         self._waiting.append(waiting)
         try:
-            with anyio.move_on_after(patience):
+            async with asyncio.timeout(patience):
                 await waiting.woken.wait()
+        except TimeoutError:
+            pass
         except BaseException:
             if waiting.woken.is_set():
                 self._leave(name)  # it was handed over meanwhile

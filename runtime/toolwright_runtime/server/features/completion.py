@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS
-
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...values.json import is_list
 from ...values.sanitizing import clean
-from ..core.parts import Answer, Host, Needed, ProtocolError, Request
+from ..core.parts import Answer, Host, Needed, Request
 from ..execution.invocation import Method
 
 if TYPE_CHECKING:

@@ -76,7 +76,8 @@ class Ask:
         self, name: str, url: str, message: str | None, elicitation: str | None
     ) -> Accepted | Declined | Cancelled:
         """Ask to open a URL (MCP 2025-11-25, client/elicitation, URL mode); `elicitation` is the id of the question."""
-        known = self._input_requests.url_question(elicitation) if self._input_requests.can("elicitation.url") else None
+        can_open = self._input_requests.can("elicitation.url")
+        known = await self._input_requests.url_question(elicitation) if can_open else None
         params = url_params(url, message or self._questions[name]["message"], known)
 
         def read(result: types.ElicitResult) -> Accepted | Declined | Cancelled:

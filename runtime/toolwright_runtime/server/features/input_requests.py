@@ -16,11 +16,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
-import mcp_types as types
-from mcp.shared.exceptions import MCPError
-from pydantic import BaseModel, ValidationError
-
 from ...errors import ToolError
+from ...mcp.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+    ProtocolError,
+)
 from ...mcp.revisions import Revision
 from ...observability.logs import log
 from ...state.nonces import new_nonce
@@ -29,7 +32,6 @@ from ...values.json import is_group
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
 from ..core.call_state import note
-from ..core.parts import ProtocolError
 from ..core.sanitizing import encode_json
 from ..execution.slots import Slot
 from .url_elicitation import UrlQuestions, UrlRequired
@@ -37,11 +39,14 @@ from .url_elicitation import UrlQuestions, UrlRequired
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    import mcp_types as types
+    from pydantic import BaseModel, ValidationError
+
     from ...state.store import Store
     from ..core.parts import Answer, Request
 
 _T = TypeVar("_T")
-_Result = TypeVar("_Result", bound=BaseModel)
+_Result = TypeVar("_Result", bound="BaseModel")
 _Error = TypeVar("_Error", bound=BaseException)
 
 _TRIES: Final = 3
@@ -92,14 +97,14 @@ class Peer(Protocol):
     """The client, as far as it can be asked."""
 
     @property
-    def capabilities(self) -> types.ClientCapabilities | None:
-        """What the client declared that it can do."""
+    def capabilities(self) -> Mapping[str, Any] | None:
+        """What the client declared that it can do, as it goes on the wire."""
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
         """Send a request to the client, on the stream of the request that it belongs to."""
         ...
 
-    def asked_to_visit(self, elicitation: str) -> None:
+    async def asked_to_visit(self, elicitation: str) -> None:
         """Remember that the client was asked to open a URL."""
 
     async def visited(self, elicitation: str) -> bool:
@@ -170,10 +175,7 @@ class InputRequests:
 
     def can(self, capability: str) -> bool:
         """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
-        declared: Any = self._peer.capabilities
-        capabilities: dict[str, Any] = (
-            {} if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
-        )
+        capabilities = self._peer.capabilities or {}
         first, _, part = capability.partition(".")
         own = capabilities.get(first)
         if own is None or not part:
@@ -207,6 +209,8 @@ class InputRequests:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
             return await self._ask_until_valid(request, result, read)
+        from pydantic import ValidationError
+
         why = "it is missing"
         if key in self._answers:
             try:
@@ -243,7 +247,7 @@ class InputRequests:
             del self._running[key]
         return self._done[key]
 
-    def url_question(self, elicitation: str | None = None) -> str | None:
+    async def url_question(self, elicitation: str | None = None) -> str | None:
         """The id of a question that opens a URL, which the client is going to be told by that all is done there.
 
         From 2026-07-28 on there is none. Raises ValueError where there is a question with this id already.
@@ -251,22 +255,24 @@ class InputRequests:
         if not self.in_handshake_era:
             return None
         known = elicitation or secrets.token_hex(16)
-        self._peer.asked_to_visit(known)
+        await self._peer.asked_to_visit(known)
         return known
 
     async def complete(self, elicitation: str) -> bool:
         """Tell the client that all is done at the URL of a question; whether there is one to tell."""
         return await self._peer.visited(elicitation)
 
-    def _require_url(self, needed: UrlRequired) -> None:
+    async def _require_url(self, needed: UrlRequired) -> None:
         """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
         if not self.can("elicitation.url") or not Revision.of(self.revision).has("url_elicitation"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
-            self._peer.asked_to_visit(needed.elicitation)
+            await self._peer.asked_to_visit(needed.elicitation)
             params = url_params(needed.url, needed.message, needed.elicitation)
             data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
-            raise ProtocolError(types.URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
+            raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
+        import mcp_types as types
+
         answer = self._answers.pop(needed.name, None)
         if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
             raise UrlNotVisitedError("The user did not open the URL that this request needs.")
@@ -274,7 +280,7 @@ class InputRequests:
         if self._tries[needed.name] > _TRIES:
             raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
         request = types.ElicitRequest(
-            params=url_params(needed.url, needed.message, self.url_question(needed.elicitation))
+            params=url_params(needed.url, needed.message, await self.url_question(needed.elicitation))
         )
         self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
 
@@ -284,7 +290,7 @@ class InputRequests:
             result = await handle()
         except BaseException as error:
             if (needed := inner(error, UrlRequired)) is not None:
-                self._require_url(needed)
+                await self._require_url(needed)
             elif not is_suspended(error):
                 raise
         else:
@@ -307,6 +313,9 @@ class InputRequests:
     async def _ask_until_valid(
         self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]
     ) -> _T:
+        from mcp.shared.exceptions import MCPError
+        from pydantic import ValidationError
+
         asked = request
         for number in range(1, _TRIES + 1):
             try:
@@ -325,6 +334,8 @@ class InputRequests:
 
 def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
     """The same question once more, which says what was wrong with the answer: to the user, else in its `_meta`."""
+    import mcp_types as types
+
     why = _describe(error)
     if isinstance(request, types.ElicitRequest):
         message = f"{request.params.message}\n\nThe last answer does not fit: {why}"
@@ -362,6 +373,8 @@ def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitR
     """What asks to open a URL. Raises ValueError where that is none of the web."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
+    import mcp_types as types
+
     return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
 
 
@@ -384,8 +397,13 @@ def waits(error: BaseException, *, in_task: bool) -> bool:
     """
     if (missing := inner(error, MissingCapability)) is not None:
         raise missing from None
-    if inner(error, UrlRequired) is not None or (in_task and inner(error, MCPError) is not None):
+    if inner(error, UrlRequired) is not None:
         return True
+    if in_task:
+        from mcp.shared.exceptions import MCPError
+
+        if inner(error, MCPError) is not None:
+            return True
     return is_suspended(error)
 
 
@@ -420,12 +438,12 @@ class InputRequestRunner:
             note("denied", "not_visited")
             if request.method == "tools/call":
                 return {"content": [{"type": "text", "text": str(error)}], "isError": True}
-            raise ProtocolError(types.INVALID_REQUEST, str(error)) from None
+            raise ProtocolError(INVALID_REQUEST, str(error)) from None
         except MissingCapability as error:
             note("failed", "client_capability")
             if not is_stateless and request.method == "tools/call":
                 return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
-            code = types.MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else types.INVALID_REQUEST
+            code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST
             raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
 
     async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
@@ -440,9 +458,7 @@ class InputRequestRunner:
         if is_first:
             return decoded
         log().warning("requestState rejected on %s: it was sent before", request.method)
-        raise ProtocolError(
-            types.INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"}
-        )
+        raise ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
 
 
 def _join(required: Mapping[str, Any]) -> str:

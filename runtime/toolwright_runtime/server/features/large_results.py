@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...sdk.auth import get_access_token, principal_components
+from ..core.principal import access_token
 
 SCHEME: Final = "kept"
 MOST: Final = 100
@@ -91,8 +91,12 @@ class Store:
 
 def principal() -> Principal:
     """Who asks: the client, issuer and subject of the access token; None where there is no authentication."""
-    token = get_access_token()
-    return None if token is None else principal_components(token)
+    token = access_token()
+    if token is None:
+        return None
+    from ...sdk.auth import principal_components
+
+    return principal_components(token)
 
 
 STORE: Final = Store()

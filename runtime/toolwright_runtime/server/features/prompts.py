@@ -7,37 +7,22 @@ manifest is filled in here; all others come from the handlers.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from mcp_types import INVALID_PARAMS, ContentBlock, PromptMessage, TextContent
+from typing import TYPE_CHECKING, Any
 
 from ...mcp.downgrades import block_for
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
 from ...values.text import PLACEHOLDER
-from ..core.parts import Answer, Host, Needed, ProtocolError, Request
-from ..core.sanitizing import block
+from ..core.parts import Answer, Host, Needed, Request
 from ..execution.invocation import Method
 
 if TYPE_CHECKING:
     from ...models.base import Model
     from ...package import Package
-
-Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
-"""What a prompt says: a text or a block of the user, or one message or several."""
-
-
-def user(content: str | ContentBlock) -> PromptMessage:
-    """A message of the user."""
-    return PromptMessage(role="user", content=_block(content))
-
-
-def assistant(content: str | ContentBlock) -> PromptMessage:
-    """A message of the assistant."""
-    return PromptMessage(role="assistant", content=_block(content))
 
 
 class Prompts:
@@ -135,16 +120,14 @@ class _Getting:
 def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
     """What a handler gave, as it goes on the wire."""
     parts = value if is_list(value) else [value]
-    return [{"role": message.role, "content": block(message.content, extent)} for message in map(_message, parts)]
+    return [_render(part, extent) for part in parts]
 
 
-def _message(part: object) -> PromptMessage:
-    if isinstance(part, PromptMessage):
-        return part
-    if isinstance(part, str | ContentBlock):
-        return user(part)
-    raise TypeError(f"it returned a value of type {type(part).__name__}; it should return text, a block, or messages")
+def _render(part: object, extent: Extent) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"role": "user", "content": {"type": "text", "text": sanitize_text(part, extent)}}
+    from ..core.content_blocks import block
+    from ..handlers.messages import as_message
 
-
-def _block(content: str | ContentBlock) -> ContentBlock:
-    return TextContent(type="text", text=content) if isinstance(content, str) else content
+    message = as_message(part)
+    return {"role": message.role, "content": block(message.content, extent)}

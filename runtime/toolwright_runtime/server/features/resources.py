@@ -7,46 +7,25 @@ the manifest holds, or a file inside the package, is read as it is; all else com
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp.shared.uri_template import UriTemplate
-from mcp_types import (
-    INVALID_PARAMS,
-    BlobResourceContents,
-    EmbeddedResource,
-    TextResourceContents,
-)
-
+from ...mcp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, ProtocolError
 from ...mcp.revisions import Revision
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
-from ..core.parts import Answer, Host, Needed, ProtocolError, Request
-from ..core.sanitizing import resource_contents
+from ..core.parts import Answer, Host, Needed, Request
 from ..execution.invocation import Method
 from .large_results import STORE
 
 if TYPE_CHECKING:
+    from mcp.shared.uri_template import UriTemplate
+
     from ...models.base import Model
     from ...package import Package
     from ...primitives import Template
-
-ResourceContents: TypeAlias = (
-    str
-    | bytes
-    | EmbeddedResource
-    | TextResourceContents
-    | BlobResourceContents
-    | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
-    | None
-)
-"""What a resource holds: text, bytes, contents with a URI and a type of their own, or a list of these; `None` says that
-there is no such resource."""
-
-_NOT_FOUND: Final = -32002
-"""The code up to 2025-11-25 (server/resources, "Error Handling"); from 2026-07-28 it is "Invalid params"."""
 
 
 class Resources:
@@ -80,6 +59,8 @@ class Resources:
 @cache
 def _parsed(template: str) -> UriTemplate:
     """A URI template, ready to match."""
+    from mcp.shared.uri_template import UriTemplate
+
     return UriTemplate.parse(template)
 
 
@@ -176,8 +157,8 @@ class _Reading:
 
 
 def not_found(uri: str, revision: str) -> ProtocolError:
-    """The error for a URI that leads nowhere, as the revision has it."""
-    code = INVALID_PARAMS if Revision.of(revision).has("stateless") else _NOT_FOUND
+    """The error for a URI that leads nowhere: up to 2025-11-25 with a code of its own (server/resources)."""
+    code = INVALID_PARAMS if Revision.of(revision).has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
@@ -196,6 +177,14 @@ def _part(value: object, uri: str, mime_type: str | None, extent: Extent) -> dic
         value = value.tobytes()
     if isinstance(value, bytes | bytearray):
         return _build_contents(uri, mime_type, blob=bytes(value))
+    from mcp_types import (
+        BlobResourceContents,
+        EmbeddedResource,
+        TextResourceContents,
+    )
+
+    from ..core.content_blocks import resource_contents
+
     if isinstance(value, EmbeddedResource):
         value = value.resource
     if not isinstance(value, TextResourceContents | BlobResourceContents):

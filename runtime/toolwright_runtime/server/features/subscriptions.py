@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from ...mcp.errors import ProtocolError
 from ...mcp.revisions import Revision
 from ...sdk.subscriptions import (
     InMemorySubscriptionBus,
@@ -27,14 +27,16 @@ from ...sdk.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
+from ..core.connections import ChangeLog, Wants
 from ..core.context import LOG_LEVELS, LogLevel
 from ..core.expiry import own_seconds_left
 from ..core.lists import Change, Kind
-from ..core.parts import ProtocolError
 from ..core.principal import current, local
 from ..transports.http.streams import LISTENERS, LISTENERS_EACH, Streams, TooManyStreamsError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
 
 
@@ -53,32 +55,27 @@ _LISTS: Final[Mapping[Kind, ServerEvent]] = {
 }
 
 
-@dataclass(slots=True)
-class _Wants:
-    level: LogLevel = "info"
-    uris: set[str] = field(default_factory=set[str])
-    is_told: bool = False
-    since: int | None = None
-    """How many changes there had been when the connection shook hands."""
-
-
 class Subscriptions:
     """The connections of one server."""
 
-    def __init__(self) -> None:
-        """Start with none."""
+    def __init__(
+        self, changes: ChangeLog, known: Callable[[ServerRequestContext[Any, Any]], Wants | None] = lambda _: None
+    ) -> None:
+        """Start with none.
+
+        Args:
+            changes: What changed until now.
+            known: What a client wants that has shaken hands without the SDK.
+        """
+        self._known = known
         self._bus = InMemorySubscriptionBus()
-        self._wants: dict[int, _Wants] = {}
-        self._changes = 0
-        self._last: dict[ServerEvent, int] = {}
+        self._wants: dict[int, Wants] = {}
+        self._changes = changes
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
 
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
         event = _LISTS[change.kind] if change.uri is None else ResourceUpdated(uri=change.uri)
-        if change.uri is None:
-            self._changes += 1
-            self._last[event] = self._changes
         await self._bus.publish(event)
 
     async def listen(
@@ -119,11 +116,12 @@ class Subscriptions:
         """A middleware: take note of a handshake, since from then on a client may keep what it reads."""
         result = await call_next(ctx)
         if ctx.method == "initialize":  # what the connection is known by is set when this is done, at once
-            asyncio.get_running_loop().call_soon(self._greeted, ctx, self._changes)
+            asyncio.get_running_loop().call_soon(self._greeted, ctx, self._changes.count)
         return result
 
     def _greeted(self, ctx: ServerRequestContext[Any, Any], changes: int) -> None:
-        self._of(ctx).since = changes
+        wants = self._of(ctx)
+        wants.since = changes if wants.since is None else wants.since
 
     def level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
         """The least level that the caller wants; `None` where it wants no messages."""
@@ -168,8 +166,10 @@ class Subscriptions:
         if wants.is_told:
             return
         wants.is_told = True
-        since = self._changes if wants.since is None else wants.since
-        waiting: dict[ServerEvent, None] = {event: None for event, number in self._last.items() if number > since}
+        since = self._changes.count if wants.since is None else wants.since
+        waiting: dict[ServerEvent, None] = {
+            _LISTS[kind]: None for kind, number in self._changes.last.items() if number > since
+        }
         woken = anyio.Event()
         if waiting:
             woken.set()
@@ -191,13 +191,13 @@ class Subscriptions:
         finally:
             leave()
 
-    def _of(self, ctx: ServerRequestContext[Any, Any]) -> _Wants:
+    def _of(self, ctx: ServerRequestContext[Any, Any]) -> Wants:
         """What a connection wants, kept by its handshake, which lives as long and has no other public name."""
         connection = ctx.session.client_params
         if connection is None:
-            return _Wants()
+            return Wants()
         if id(connection) not in self._wants:
-            self._wants[id(connection)] = _Wants()
+            self._wants[id(connection)] = self._known(ctx) or Wants()
             weakref.finalize(connection, self._wants.pop, id(connection), None).atexit = False
         return self._wants[id(connection)]
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_PARAMS
-
 from ...mcp.downgrades import result_for
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
 from ...values.sanitizing import clean
 from ..core.call_state import CURRENT, note
 from ..core.dispatcher import Dispatcher
-from ..core.parts import Answer, Host, Needed, ProtocolError, Request
+from ..core.parts import Answer, Host, Needed, Request
 from ..core.sanitizing import repair_unicode
 from ..core.steps import Call, Step, chain, check_size
 

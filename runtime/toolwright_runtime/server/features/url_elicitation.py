@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import anyio
-
 if TYPE_CHECKING:
     from ...sdk.requests import ServerSession
 
@@ -61,6 +59,8 @@ class UrlQuestions:
         session = self._asked.pop(elicitation, None)
         if session is None:
             return False
+        import anyio
+
         try:
             await session.send_elicit_complete(elicitation, request)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

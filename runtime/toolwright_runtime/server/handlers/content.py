@@ -17,6 +17,7 @@ from mcp_types import (
     Annotations,
     AudioContent,
     BlobResourceContents,
+    ContentBlock,
     EmbeddedResource,
     Icon,
     ImageContent,
@@ -28,6 +29,21 @@ from mcp_types import (
 from ...values.sanitizing import check_base64, check_mime_type, check_uri
 
 Role: TypeAlias = Literal["user", "assistant"]
+
+Content: TypeAlias = str | ContentBlock | Sequence[ContentBlock]
+"""What a tool without an `outputSchema` answers: text, one block, or several."""
+
+ResourceContents: TypeAlias = (
+    str
+    | bytes
+    | EmbeddedResource
+    | TextResourceContents
+    | BlobResourceContents
+    | Sequence[str | bytes | EmbeddedResource | TextResourceContents | BlobResourceContents]
+    | None
+)
+"""What a resource holds: text, bytes, contents with a URI and a type of their own, or a list of these; `None` says that
+there is no such resource."""
 
 
 def text(

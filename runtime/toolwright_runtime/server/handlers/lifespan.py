@@ -10,8 +10,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import anyio
-import anyio.to_thread
+from ..execution.cancellation import shielded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -51,15 +50,15 @@ class Lifespan:
         self._within = within
 
     @asynccontextmanager
-    async def __call__(self, _server: object) -> AsyncGenerator[dict[str, Any], None]:
+    async def __call__(self, _server: object = None) -> AsyncGenerator[dict[str, Any], None]:
         """Keep the handlers alive while the body runs."""
         try:
             async with self._alive():
                 yield {}
         finally:
             if self._last is not None:
-                with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self._last, limiter=anyio.CapacityLimiter(1))
+                with shielded():
+                    await asyncio.to_thread(self._last)
 
     @asynccontextmanager
     async def _alive(self) -> AsyncGenerator[None, None]:
@@ -77,7 +76,7 @@ class Lifespan:
         finally:
             life.users -= 1
             if not life.users:
-                with anyio.CancelScope(shield=True):
+                with shielded():
                     await life.end()
 
     @asynccontextmanager

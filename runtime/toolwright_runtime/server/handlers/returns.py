@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from mcp_types import ContentBlock
+if TYPE_CHECKING:
+    from mcp_types import ContentBlock
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
-
-Content: TypeAlias = str | ContentBlock | Sequence[ContentBlock]
-"""What a tool without an `outputSchema` answers: text, one block, or several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Reply(Generic[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class Unstructured(Reply[Content]):
+class Unstructured(Reply[Any]):
     """A result that is content alone, although its tool has an `outputSchema`: what others answered, and does not fit.
 
     The `model` is the content.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from pydantic_core import to_json
 
 from ...observability.logs import log, name_after, named_after
-from ...observability.telemetry import shorten
+from ...values.terminal import shorten
 from ..core.call_state import CallState
 
 if TYPE_CHECKING:

@@ -1,43 +1,33 @@
 """Requests as they are seen from outside: each has a beginning, an end, and a record where calls are recorded.
 
-Takes all messages, right below the SDK's own span; tells OpenTelemetry and the record of calls. It changes nothing but
-for exceptions that should not be there: their text stays in the log, and the caller learns a reference.
+Takes all messages, before any other step; tells who observes them, and the record of calls. It changes nothing but for
+exceptions that should not be there: their text stays in the log, and the caller learns a reference.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
+from ...mcp.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     URL_ELICITATION_REQUIRED,
+    ProtocolError,
 )
-from opentelemetry.trace import get_current_span
-from pydantic import ValidationError
-
 from ...observability.logs import log, named_after
 from ...values.json import is_mapping
 from ..core.call_state import CURRENT, CallState, reference
 from ..core.principal import current
-from .audit import AuditHook, Recorder
-from .audit_file import AuditFile
-from .telemetry import Telemetry
 
 if TYPE_CHECKING:
     from ...package import Package
-    from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
     from ..core.call_state import Transport
+    from ..core.exchange import Exchange, Rest, Result
     from ..core.outcomes import Ending
     from ..core.principal import Principal
-    from .audit import Audit
-
-
-_INITIALIZED: Final = "notifications/initialized"
-"""It is answered as long as its session lives, which hears of changes from then on."""
+    from .audit import Audit, Recorder
 
 
 class Instrumentation:
@@ -51,33 +41,32 @@ class Instrumentation:
         """Take the package, where its calls are recorded, and the local user."""
         self.transport: Transport = "memory"
         self._package = package.name
-        self._telemetry = Telemetry(package)
         self._recorder = recorder
         self._user = user
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, exchange: Exchange, rest: Rest) -> Result:
         """Pass a message on, and look at how that ends."""
         with named_after(self._package):
-            return await self._observed(ctx, call_next)
+            return await self._observed(exchange, rest)
 
-    async def _observed(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def _observed(self, exchange: Exchange, rest: Rest) -> Result:
         start = time.perf_counter()
-        transport: Transport = self.transport if ctx.request is None else "http"
-        is_call = ctx.method == "tools/call" and ctx.request_id is not None
-        call_state = CallState(time.time(), transport, ctx.protocol_version) if is_call else None
-        metric = self._telemetry.begin(ctx, transport)
+        transport: Transport = "http" if exchange.over_http else self.transport
+        is_call = exchange.method == "tools/call" and exchange.id is not None
+        call_state = CallState(time.time(), transport, exchange.revision) if is_call else None
+        observation = exchange.observe(transport)
         token = CURRENT.set(call_state)
-        result: HandlerResult = None
+        result: Result = None
         error: BaseException | None = None
         try:
-            result = await call_next(ctx)
-        except (MCPError, ValidationError) as raised:
+            result = await rest(exchange)
+        except ProtocolError as raised:
             error = raised
             raise
         except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
             reference_id = reference()
-            log().error("%s failed (reference %s)", ctx.method, reference_id, exc_info=raised)
-            error = MCPError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
+            log().error("%s failed (reference %s)", exchange.method, reference_id, exc_info=raised)
+            error = ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
             if call_state is not None:
                 call_state.ending, call_state.reason, call_state.reference = "failed", "internal_error", reference_id
             raise error from None
@@ -87,28 +76,22 @@ class Instrumentation:
         finally:
             CURRENT.reset(token)
             seconds = time.perf_counter() - start
-            if ctx.method == _INITIALIZED:
-                if error is not None:
-                    self._telemetry.end_session(metric, seconds)
-            else:
-                self._telemetry.end(metric, seconds, result, error, call_state)
-            if call_state is not None and _is_over(result, error):
-                call_state.seconds = seconds
-                self._record(ctx, call_state, error)
+            trace = None if observation is None else observation.end(seconds, result, error, call_state)
+            if self._recorder is not None and call_state is not None and _is_over(result, error):
+                call_state.seconds, call_state.trace = seconds, trace
+                self._record(self._recorder, exchange, call_state, error)
         return result
 
-    def _record(self, ctx: ServerRequestContext[Any, Any], call_state: CallState, error: BaseException | None) -> None:
-        if self._recorder is None:
-            return
+    def _record(
+        self, recorder: Recorder, exchange: Exchange, call_state: CallState, error: BaseException | None
+    ) -> None:
         if call_state.ending is None:
             call_state.ending, call_state.reason = ("failed", "protocol_error") if error is None else _why(error)
         if call_state.principal is None:
-            call_state.principal = current(over_http=ctx.request is not None, user=self._user)
-        if (client := ctx.session.client_params) is not None:
-            call_state.client = client.client_info.name, client.client_info.version
-        call_state.trace = _trace()
-        call_state.note_parameters(ctx.params or {})
-        self._recorder.record(call_state)
+            call_state.principal = current(over_http=exchange.over_http, user=self._user)
+        call_state.client = exchange.client
+        call_state.note_parameters(exchange.params or {})
+        recorder.record(call_state)
 
 
 def recorder(package: Package, audit: Audit) -> Recorder:
@@ -117,30 +100,24 @@ def recorder(package: Package, audit: Audit) -> Recorder:
     Raises:
         OSError: The file cannot be opened.
     """
+    from .audit import AuditHook, Recorder
+    from .audit_file import AuditFile
+
     return Recorder(package, AuditHook(audit) if callable(audit) else AuditFile(audit))
 
 
-def _trace() -> str | None:
-    """The id of the current trace."""
-    context = get_current_span().get_span_context()
-    return f"{context.trace_id:032x}" if context.is_valid else None
-
-
-def _is_over(result: HandlerResult, error: BaseException | None) -> bool:
+def _is_over(result: Result, error: BaseException | None) -> bool:
     """Whether a call has ended; else the server waits for an answer, which comes with another request."""
-    if isinstance(error, MCPError):
-        return error.error.code != URL_ELICITATION_REQUIRED
-    return not (is_mapping(result) and result.get("resultType") == "input_required")
+    if isinstance(error, ProtocolError):
+        return error.code != URL_ELICITATION_REQUIRED
+    return result is None or result.get("resultType") != "input_required"
 
 
 def _why(error: BaseException) -> tuple[Ending, str]:
     """How a call ended that gave no result."""
-    if isinstance(error, ValidationError):
-        return "invalid", "parameters"
-    if not isinstance(error, MCPError):
+    if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
-    data = error.error.data
-    if error.error.code in (INVALID_PARAMS, INVALID_REQUEST):
-        is_state = is_mapping(data) and data.get("reason") == "invalid_request_state"
+    if error.code in (INVALID_PARAMS, INVALID_REQUEST):
+        is_state = is_mapping(error.data) and error.data.get("reason") == "invalid_request_state"
         return "invalid", "request_state" if is_state else "parameters"
     return "failed", "protocol_error"

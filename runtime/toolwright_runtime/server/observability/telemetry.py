@@ -6,17 +6,17 @@ leaves out. Names that a caller invented are no names of spans, and no attribute
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 from opentelemetry.trace import StatusCode, get_current_span
-from pydantic import ValidationError
 from pydantic_core import to_json
 
+from ...mcp.errors import ProtocolError
 from ...observability import telemetry as common
 from ...observability.logs import redact_text
 from ...values.json import is_mapping
+from ...values.terminal import shorten
 from .audit import shows_arguments
 
 if TYPE_CHECKING:
@@ -35,7 +35,30 @@ _OPERATIONS: Final = common.create_histogram(
 _SESSIONS: Final = common.create_histogram(
     "mcp.server.session.duration", "The duration of the MCP session as observed on the MCP server."
 )
+_INITIALIZED: Final = "notifications/initialized"
+"""It is answered as long as its session lives, which hears of changes from then on."""
+
 _TO_SPANS_ALONE: Final = frozenset({"mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name"})
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is told of one message."""
+
+    _telemetry: Telemetry
+    _method: str
+    _metric: dict[str, AttributeValue]
+
+    def end(
+        self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None
+    ) -> str | None:
+        """Tell how it ended; gives the id of the trace that it belongs to."""
+        if self._method != _INITIALIZED:
+            self._telemetry.end(self._metric, seconds, result, error, call_state)
+        elif error is not None:
+            self._telemetry.end_session(self._metric, seconds)
+        context = get_current_span().get_span_context()
+        return f"{context.trace_id:032x}" if context.is_valid else None
 
 
 class Telemetry:
@@ -46,8 +69,12 @@ class Telemetry:
         self._package = package
         self._shows = shows_arguments(package)
 
-    def begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
-        """Tell the span of a request or a notification; gives what holds for its metric."""
+    def begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> Observation:
+        """Tell the span of a request or a notification; gives what tells how that ends."""
+        return Observation(self, ctx.method, self._begin(ctx, transport))
+
+    def _begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
+        """Tell the span; gives what holds for the metric."""
         span = get_current_span()
         attributes = common.describe_request(ctx.method, ctx.params)
         attributes["mcp.protocol.version"] = ctx.protocol_version
@@ -111,7 +138,7 @@ class Telemetry:
 def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeValue]:
     attributes: dict[str, AttributeValue] = {}
     if isinstance(ctx.request_id, str):
-        attributes["jsonrpc.request.id"] = common.shorten(ctx.request_id)  # the SDK has it as long as it came
+        attributes["jsonrpc.request.id"] = shorten(ctx.request_id)  # the SDK has it as long as it came
     if ctx.request is not None:
         if ctx.request.client is not None:
             attributes["client.address"], attributes["client.port"] = ctx.request.client
@@ -122,8 +149,8 @@ def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeVa
 
 def _of_error(error: BaseException, span: Span) -> dict[str, AttributeValue]:
     """What an exception means; the SDK tells the span, but for a cancellation."""
-    if isinstance(error, MCPError | ValidationError):
-        code = str(error.error.code if isinstance(error, MCPError) else INVALID_PARAMS)
+    if isinstance(error, ProtocolError):
+        code = str(error.code)
         return {"error.type": code, "rpc.response.status_code": code}
     span.set_attribute("error.type", "cancelled")
     span.set_status(StatusCode.ERROR, "cancelled")

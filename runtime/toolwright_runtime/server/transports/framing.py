@@ -26,12 +26,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from ...values.json import Json
+from .stdio.wire import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-LONGEST: Final = 32 * 1024 * 1024
-"""Bytes of the longest line that is read."""
 
 _BATCH: Final = 1000
 """Messages of the largest batch that is read."""

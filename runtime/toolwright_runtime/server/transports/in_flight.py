@@ -5,16 +5,14 @@ Takes the messages of all connections; ends the requests under way with a JSON-R
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR
-
+from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ..core.call_state import note
 
 if TYPE_CHECKING:
-    from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ..core.exchange import Exchange, Rest, Result
 
 LISTENING: Final = "subscriptions/listen"
 """The method whose requests are answered only when they end (MCP 2026-07-28)."""
@@ -29,22 +27,28 @@ class InFlight:
 
     def __init__(self) -> None:
         """No request is under way."""
-        self._scopes: set[anyio.CancelScope] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._ended: set[asyncio.Task[Any]] = set()
 
     def end(self) -> None:
         """Answer each request under way with an error; what listens ends by itself."""
-        for scope in [*self._scopes]:
-            scope.cancel()
+        for task in self._tasks - self._ended:
+            self._ended.add(task)
+            task.cancel()
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, exchange: Exchange, rest: Rest) -> Result:
         """Pass a message on."""
-        if ctx.request_id is None or ctx.method == LISTENING:
-            return await call_next(ctx)
-        with anyio.CancelScope() as scope:
-            self._scopes.add(scope)
-            try:
-                return await call_next(ctx)
-            finally:
-                self._scopes.discard(scope)
+        task = asyncio.current_task()
+        if exchange.id is None or exchange.method == LISTENING or task is None or task in self._tasks:
+            return await rest(exchange)
+        self._tasks.add(task)
+        try:
+            return await rest(exchange)
+        except asyncio.CancelledError:
+            if task not in self._ended or task.uncancel():
+                raise
+        finally:
+            self._tasks.discard(task)
+            self._ended.discard(task)
         note("cancelled", "cancelled")
-        raise MCPError(INTERNAL_ERROR, _STOPPED)
+        raise ProtocolError(INTERNAL_ERROR, _STOPPED)

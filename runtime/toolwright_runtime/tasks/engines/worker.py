@@ -23,7 +23,7 @@ from ...server.transports.signals import stop_signals
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...server.server import PackageServer
+    from ...server.core.core import Core
 
 
 UNTIL_EOF: Final = "--until-end-of-input"
@@ -36,12 +36,12 @@ _MARGIN: Final = 5.0
 """Seconds that processes may take to end beside those that their tasks may; then they are killed."""
 
 
-def work(server: PackageServer, *, until_eof: bool = False) -> None:
+def work(core: Core, *, until_eof: bool = False) -> None:
     """Work at a server's tasks until SIGINT, SIGTERM or SIGHUP, or the end of standard input."""
-    asyncio.run(_work(server, until_eof))
+    asyncio.run(_work(core, until_eof))
 
 
-async def _work(server: PackageServer, until_eof: bool) -> None:
+async def _work(core: Core, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in stop_signals():
         with suppress(NotImplementedError):  # Windows, where the end of standard input stops it
@@ -56,10 +56,10 @@ async def _work(server: PackageServer, until_eof: bool) -> None:
                 loop.call_soon_threadsafe(stop.set)
 
         threading.Thread(target=read, daemon=True).start()
-    async with server.lifespan(server):
-        log().info("working at tasks of %s", server.name)
+    async with core.lifespan():
+        log().info("working at tasks of %s", core.package.manifest["server"]["name"])
         await stop.wait()
-        server.stop()
+        core.stop()
         log().info("no more tasks are begun; those under way may end")
 
 

@@ -134,10 +134,10 @@ def asgi_app(
         max_sessions=max_sessions,
         stateless=stateless,
     )
-    server.has_sessions = not stateless
+    server.core.has_sessions = not stateless
     endpoint: ASGIApp = StreamableHTTPASGIApp(sessions)
-    if server.store.is_shared and not stateless:
-        sessions.awaited = Awaited(server.store)
+    if server.core.store.is_shared and not stateless:
+        sessions.awaited = Awaited(server.core.store)
         endpoint = Resumption(endpoint, sessions.awaited, security)
     endpoint = Uploads(BadRequests(Bounded(endpoint, every_get=stateless)))
     auth: Mapping[str, Any] | None = server.package.manifest.get("auth")
@@ -155,9 +155,9 @@ def asgi_app(
             verifier,
             required=required,
             metadata_url=url,
-            scopes=server.scopes,
+            scopes=server.core.scopes,
             audiences=audiences,
-            recorder=server.recorder,
+            recorder=server.core.recorder,
         )
     endpoint = _Named(endpoint, server.package.name)
     if health:
@@ -182,7 +182,7 @@ class _Named:
 
 def _metadata(server: PackageServer, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:
     """Where clients read who issues tokens for this server, and which scopes there are (RFC 9728)."""
-    scopes = auth.get("requiredScopes") if server.scopes is None else server.scopes.every
+    scopes = auth.get("requiredScopes") if server.core.scopes is None else server.core.scopes.every
     return create_protected_resource_routes(
         resource, [_url(auth["issuer"])], list(scopes or ()) or None, server.title or server.name
     )

@@ -26,7 +26,7 @@ def routes(server: PackageServer) -> list[Route]:
         return JSONResponse({"status": "alive"})
 
     async def readyz(_request: Request) -> JSONResponse:
-        has_state = await server.store.check()
+        has_state = await server.core.store.check()
         is_ready = has_state or not is_closed
         body: dict[str, Any] = {
             "status": "ready" if is_ready else "not ready",

@@ -1,0 +1,31 @@
+"""Errors of the protocol: their codes, and the exception that is answered with one (JSON-RPC 2.0, 5.1; MCP 2026-07-28).
+
+Pure data, so that what knows no transport need not load the SDK for a number.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+INTERNAL_ERROR: Final = -32603
+CONNECTION_CLOSED: Final = -32000
+RESOURCE_NOT_FOUND: Final = -32002
+HEADER_MISMATCH: Final = -32020
+MISSING_REQUIRED_CLIENT_CAPABILITY: Final = -32021
+UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
+URL_ELICITATION_REQUIRED: Final = -32042
+
+
+class ProtocolError(Exception):
+    """A request that is answered with a protocol error, in the words of the exception."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        """Say why, with the JSON-RPC code of the error."""
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data

@@ -1,0 +1,229 @@
+"""What the SDK passes on, as exchanges, and the way back to a client through the SDK.
+
+Takes the SDK's context of a message; gives an exchange, whose channel speaks by the SDK's session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.methods import validate_client_request
+from pydantic import BaseModel, ValidationError
+
+from ..mcp.errors import INVALID_PARAMS, ProtocolError
+from ..mcp.revisions import Revision
+from ..sdk.http import MCP_SESSION_ID_HEADER
+from .core.context import LOG_LEVELS, LogLevel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from .core.call_state import Transport
+    from .core.context import Channel
+    from .core.core import Core
+    from .core.exchange import Exchange, Result
+    from .direct.runs import Run
+    from .features.subscriptions import Subscriptions
+    from .features.url_elicitation import UrlQuestions
+    from .observability.telemetry import Observation, Telemetry
+
+_Result = TypeVar("_Result", bound=BaseModel)
+
+HANDED_OVER: Final = "toolwright.run"
+"""Where the scope of a request over HTTP holds its run."""
+
+WANTS: Final = "toolwright.wants"
+"""Where it holds what its session wants to hear."""
+
+
+class Adapter:
+    """The middleware of the SDK that answers what the server's parts serve."""
+
+    def __init__(self, core: Core, subscriptions: Subscriptions, telemetry: Telemetry) -> None:
+        """Take the server, the connections of its clients, and what tells OpenTelemetry."""
+        self._core = core
+        self._subscriptions = subscriptions
+        self._telemetry = telemetry
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Answer a request; the SDK and the middlewares below answer what no part serves."""
+
+        async def rest(exchange: Exchange) -> Result:
+            try:
+                result = await call_next(exchange.ctx if isinstance(exchange, SdkExchange) else ctx)
+            except MCPError as error:
+                raise ProtocolError(error.error.code, error.error.message, error.error.data) from error
+            except ValidationError as error:  # in the SDK's own words for it
+                raise ProtocolError(INVALID_PARAMS, "Invalid request parameters", "") from error
+            return cast("Result", result)
+
+        exchange = SdkExchange(ctx, self._core, self._subscriptions, self._telemetry)
+        run = self._run(ctx)
+        try:
+            if run is not None:
+                channel = SdkChannel(ctx, self._subscriptions, self._core.input_requests.urls)
+                return cast("HandlerResult", await run.join(channel))
+            return cast("HandlerResult", await self._core.answer(exchange, rest))
+        except ProtocolError as error:
+            raise MCPError(error.code, error.message, error.data) from None
+
+    def _run(self, ctx: ServerRequestContext[Any, Any]) -> Run | None:
+        """The run of a request that was handed over."""
+        if ctx.request is not None:
+            run: Run | None = ctx.request.scope.get(HANDED_OVER)
+            return run
+        return None if ctx.request_id is None else self._core.handed_over.pop(ctx.request_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class SdkExchange:
+    """One message that the SDK passed on.
+
+    Attributes:
+        ctx: The SDK's context of it.
+    """
+
+    ctx: ServerRequestContext[Any, Any]
+    _core: Core
+    _subscriptions: Subscriptions
+    _telemetry: Telemetry
+
+    @property
+    def method(self) -> str:
+        """What is asked for."""
+        return self.ctx.method
+
+    @property
+    def params(self) -> Mapping[str, Any] | None:
+        """The parameters."""
+        return self.ctx.params
+
+    @property
+    def id(self) -> str | int | None:
+        """The JSON-RPC id."""
+        return self.ctx.request_id
+
+    @property
+    def revision(self) -> str:
+        """The revision that the sender speaks."""
+        return self.ctx.protocol_version
+
+    @property
+    def over_http(self) -> bool:
+        """Whether it came over HTTP."""
+        return self.ctx.request is not None
+
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that the client program says it has."""
+        return client_of(self.ctx)
+
+    def observe(self, transport: Transport) -> Observation:
+        """What tells OpenTelemetry of it."""
+        return self._telemetry.begin(self.ctx, transport)
+
+    @property
+    def is_admissible(self) -> bool:
+        """Whether its sender has shaken hands, and its parameters are well-formed."""
+        shakes_hands = Revision.of(self.revision).has("handshake") and self._core.has_sessions
+        if shakes_hands and self.ctx.session.client_params is None:
+            return False
+        try:
+            validate_client_request(self.method, self.revision, self.params)
+        except (KeyError, ValueError):
+            return False
+        return True
+
+    def channel(self) -> Channel:
+        """The way to its sender."""
+        return SdkChannel(self.ctx, self._subscriptions, self._core.input_requests.urls)
+
+    def with_params(self, params: Mapping[str, Any]) -> SdkExchange:
+        """The same with other parameters."""
+        return replace(self, ctx=replace(self.ctx, params=params))
+
+
+def client_of(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:
+    """The name and the version that a client program says it has."""
+    params = ctx.session.client_params
+    return None if params is None else (params.client_info.name, params.client_info.version)
+
+
+@dataclass(frozen=True, slots=True)
+class SdkChannel:
+    """The way to the caller of one request, on the stream that carries its response."""
+
+    _ctx: ServerRequestContext[Any, Any]
+    _subscriptions: Subscriptions
+    _urls: UrlQuestions | None = None
+
+    @property
+    def capabilities(self) -> Mapping[str, Any] | None:
+        """What the client declared that it can do."""
+        declared = self._ctx.session.client_capabilities
+        return None if declared is None else declared.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that it says it has."""
+        return client_of(self._ctx)
+
+    @property
+    def session(self) -> str | None:
+        """The id of its session over HTTP."""
+        return None if self._ctx.request is None else self._ctx.request.headers.get(MCP_SESSION_ID_HEADER)
+
+    @property
+    def token(self) -> str | int | None:
+        """What progress is told with."""
+        return (self._ctx.meta or {}).get("progress_token")
+
+    async def tell(self, notification: types.Notification[Any, Any]) -> None:
+        """Tell it something on its connection."""
+        await self._ctx.session.send_notification(cast("types.ServerNotification", notification))
+
+    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
+        """Ask it something, on the stream of the request."""
+        related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
+        return await self._ctx.session.send_request(request, result, metadata=related)
+
+    async def asked_to_visit(self, elicitation: str) -> None:
+        """Remember that it was asked to open a URL."""
+        if self._urls is not None:
+            self._urls.add(elicitation, self._ctx.session)
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell it that all is done at a URL."""
+        return self._urls is not None and await self._urls.complete(elicitation, self._ctx.request_id)
+
+    async def subscribe(self, uri: str) -> None:
+        """Tell it of changes of a resource, too."""
+        self._subscriptions.subscribe(self._ctx, uri)
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Send a progress notification."""
+        await self._ctx.session.report_progress(done, total, message)
+
+    def wants(self, level: LogLevel) -> bool:
+        """Whether it wants messages of this level."""
+        wanted = self._subscriptions.level(self._ctx)
+        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
+        """Send a log message."""
+        if not self.wants(level):
+            return
+        params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+        await self._ctx.session.send_notification(
+            types.LoggingMessageNotification(params=params), related_request_id=self._ctx.request_id
+        )
+
+    async def release(self) -> None:
+        """Close the stream of the request."""
+        if self._ctx.close_sse_stream is not None:
+            await self._ctx.close_sse_stream()

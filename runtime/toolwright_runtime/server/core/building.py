@@ -1,0 +1,57 @@
+"""From a package and its handlers to a server's core: what must hold before anything is served.
+
+Takes what a user gives; gives the core, or says in one exception what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...state.store import MEMORY
+from ...state.stores import store_at
+from ..execution.threads import THREADS, Threads
+from ..handlers import check
+from . import required_features
+from .composition import parts
+from .core import Core
+from .principal import local
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...package import Package
+    from ..observability.audit import Audit
+
+
+def build_core(
+    package: Package,
+    handlers: object,
+    *,
+    state: str = MEMORY,
+    local_scopes: Sequence[str] = (),
+    audit: Audit | None = None,
+    threads: int = THREADS,
+) -> Core:
+    """The core of a server that answers for a package with `handlers`; as for `build_server`."""
+    required_features.check(package)
+    pool = Threads(threads)
+    store = store_at(state, package)
+    server_parts = parts(package)
+    present = check.NoHandlers() if handlers is None else handlers
+    check.check(
+        package.manifest["server"]["name"], [method for part in server_parts for method in part.needed()], present
+    )
+    recorder = None
+    if audit is not None:
+        from ..observability.instrumentation import recorder as make_recorder
+
+        recorder = make_recorder(package, audit)
+    complete = _bind(package, present) if package.has_calls else present
+    return Core(package, complete, server_parts, local(local_scopes), store, recorder, pool)
+
+
+def _bind(package: Package, handlers: object) -> object:
+    """The handlers, with those of tools that are HTTP calls."""
+    from ...http.calls import bind
+
+    return bind(package, handlers)

@@ -1,0 +1,85 @@
+"""Content blocks as they go on the wire, cleaned as `sanitizing` says.
+
+Takes the blocks that handlers make; gives JSON. It is loaded with the first block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_types import (
+    AudioContent,
+    BlobResourceContents,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+)
+
+from ...values.sanitizing import (
+    DEFAULT_EXTENT,
+    Cleaned,
+    Extent,
+    check_base64,
+    check_mime_type,
+    check_uri,
+    sanitize_text,
+)
+from .sanitizing import encode_json, sanitize
+
+
+def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None) -> dict[str, Any]:
+    """A content block as it goes on the wire, cleaned as the policy has it.
+
+    Args:
+        content: The block.
+        extent: With `none` no string of it is cleaned.
+        count: Learns what was taken out.
+
+    Raises:
+        TypeError: Its `_meta` is no JSON.
+        ValueError: It holds what is no JSON, data that are no base64, or what is no URI or no MIME type.
+    """
+    match content:
+        case TextContent(text=text, annotations=None, meta=None):
+            return {"type": "text", "text": sanitize_text(text, extent, count)}
+        case ImageContent(data=data, mime_type=mime_type):
+            check_base64(data)
+            check_mime_type(mime_type, "image")
+        case AudioContent(data=data, mime_type=mime_type):
+            check_base64(data)
+            check_mime_type(mime_type, "audio")
+        case EmbeddedResource(resource=resource):
+            _check_resource(resource)
+        case ResourceLink(uri=uri, mime_type=mime_type):
+            check_uri(uri)
+            if mime_type is not None:
+                check_mime_type(mime_type)
+        case _:
+            pass
+    dumped = {"type": content.type, **content.model_dump(by_alias=True, mode="json", exclude_none=True)}
+    wire: dict[str, Any] = _to_wire(dumped, extent, count)
+    return wire
+
+
+def resource_contents(
+    content: TextResourceContents | BlobResourceContents, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
+) -> dict[str, Any]:
+    """The contents of a resource as they go on the wire; as for `block`."""
+    _check_resource(content)
+    wire: dict[str, Any] = _to_wire(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
+    return wire
+
+
+def _check_resource(content: TextResourceContents | BlobResourceContents) -> None:
+    check_uri(content.uri)
+    if content.mime_type is not None:
+        check_mime_type(content.mime_type)
+    if isinstance(content, BlobResourceContents):
+        check_base64(content.blob)
+
+
+def _to_wire(value: dict[str, Any], extent: Extent, count: Cleaned | None) -> Any:
+    return (encode_json(value) if extent == "none" else sanitize(value, count))[0]

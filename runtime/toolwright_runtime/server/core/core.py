@@ -1,0 +1,243 @@
+"""A server that knows no transport: what a package, its handlers and its store make together.
+
+Takes messages as exchanges; gives results as they go on the wire. The direct path and the SDK both answer by it, so
+that there is one order of steps, and one answer, whichever way a message takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...mcp.downgrades import tool_for
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...mcp.revisions import Revision
+from ...mcp.vocabulary import SECTIONS, SERVER_INFO_META_KEY
+from ...observability.logs import logger, name_after
+from ..execution.slots import Slot
+from ..execution.threads import Threads
+from ..features.changes import Changes
+from ..features.input_requests import InputRequestRunner
+from ..handlers.lifespan import Lifespan
+from ..observability.instrumentation import Instrumentation
+from ..transports.in_flight import InFlight
+from .call_state import CURRENT
+from .connections import ChangeLog
+from .exchange import through
+from .lists import Lists, StaleCursorError
+from .lost_store import LostStore
+from .parts import Answer, Host, Part, Request
+from .principal import Principal, current
+from .request_state import EncryptedRequestState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...package import Package
+    from ...policy.scopes import Scopes
+    from ...state.store import Store
+    from ...tasks.service import Tasks
+    from ..direct.runs import Run
+    from ..observability.audit import Recorder
+    from .exchange import Exchange, Rest, Result
+    from .lists import Change, Publish
+
+PATIENCE: Final = 3600.0
+"""Seconds that a person may take for an answer, from 2026-07-28 on: so long the state of a request holds."""
+
+_PAGES: Final = 64
+"""First pages that are kept, at most: of each list, for each revision, and for callers with the same scopes."""
+
+LISTS: Final = {section.method: section.name for section in SECTIONS}
+"""The lists, by the methods that list them."""
+
+
+class Core:
+    """The server.
+
+    Attributes:
+        package: The package.
+        lists: Its lists, by name.
+        tools: The tools, to switch them on and off for all clients.
+        prompts: The prompts, likewise.
+        resources: The resources and resource templates, likewise, and to tell that one changed.
+        scopes: Who may use what; `None` where anybody may.
+        store: Where what outlives a request is kept.
+        tasks: What makes tasks of calls; `None` where no tool has `taskSupport`.
+        threads: Where plain `def` methods of the handlers run.
+        recorder: Where calls are recorded; `None` where they are not.
+        instrumentation: Sees all messages.
+        in_flight: Knows the requests that are being answered.
+        lifespan: The handlers' own life, and the store's.
+        methods: The methods of the parts, such as `tools/call`.
+        input_requests: Asks clients in the middle of requests.
+        changes: What changed of the lists.
+        publishers: Those who tell clients of changes.
+        identity: What the server says that it is (MCP 2026-07-28, schema, `Implementation`).
+        handed_over: Requests on standard input that the SDK has been given, whose runs go on, by their ids.
+        has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
+    """
+
+    def __init__(
+        self,
+        package: Package,
+        handlers: object,
+        parts: Sequence[Part],
+        user: Principal,
+        store: Store,
+        recorder: Recorder | None = None,
+        threads: Threads | None = None,
+    ) -> None:
+        """Put the parts together; `build_core` checks the handlers first."""
+        self.package = package
+        self.store = store
+        self.recorder = recorder
+        self.threads = threads or Threads()
+        self.scopes = _scopes(package)
+        self.tasks = _tasks(package, store, recorder)
+        self.has_sessions = True
+        self.changes = ChangeLog()
+        self.publishers: list[Publish] = []
+        self.handed_over: dict[str | int, Run] = {}
+        self.lifespan = Lifespan(
+            handlers,
+            partial(_kept, package, store),
+            None if recorder is None else recorder.flush,
+            nullcontext if self.tasks is None else self.tasks.running,
+        )
+        listings = {name: entries for part in parts for name, entries in part.listings().items()}
+        lists = Lists(listings, package.manifest, lambda all_: Changes(store, all_, self._publish))
+        self._lists = lists
+        self.lists = lists.by_name
+        self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
+        host = Host(package, handlers, lists, logger(package.name), self.scopes, store, self.tasks, self.threads)
+        self.methods: dict[str, Answer] = {}
+        for part in parts:
+            self.methods |= part.answers(host)
+        self.instrumentation = Instrumentation(package, recorder, user)
+        self.in_flight = InFlight()
+        self.input_requests = InputRequestRunner(PATIENCE, store)
+        info: Mapping[str, Any] = package.manifest["server"]
+        self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
+        self._user = user
+        self._pages: dict[_Page, dict[str, Any]] = {}
+        self._steps = (
+            self.instrumentation,
+            self.in_flight,
+            LostStore(self.stamp),
+            EncryptedRequestState(store, package.manifest["server"]["name"], PATIENCE),
+            self._answer,
+        )
+
+    async def answer(self, exchange: Exchange, rest: Rest) -> Result:
+        """What a message is answered with; `rest` answers what no part serves.
+
+        Raises:
+            ProtocolError: It is answered with an error.
+        """
+        return await through(self._steps, rest)(exchange)
+
+    def serves(self, method: str) -> bool:
+        """Whether a part serves a method, or a list."""
+        return method in self.methods or LISTS.get(method) in self.lists
+
+    def principal(self, *, over_http: bool) -> Principal:
+        """Who sent the request that is being answered, with all scopes that its own hold."""
+        caller = current(over_http=over_http, user=self._user)
+        return caller if self.scopes is None else self.scopes.widened(caller)
+
+    def stamp(self, result: dict[str, Any], revision: str) -> dict[str, Any]:
+        """From 2026-07-28, what every result says: whether it is complete, and who gave it."""
+        if not Revision.of(revision).has("stateless"):
+            return result
+        meta = {**result.get("_meta", {}), SERVER_INFO_META_KEY: self.identity}
+        return {"resultType": "complete", **result, "_meta": meta}
+
+    def stop(self) -> None:
+        """Begin no more tasks, since the server is going to end; those under way go on."""
+        if self.tasks is not None:
+            self.tasks.engine.stop()
+
+    async def _publish(self, change: Change) -> None:
+        """Tell all clients of a change that they want to hear of."""
+        if change.uri is None:
+            self.changes.add(change.kind)
+        for publish in self.publishers:
+            await publish(change)
+
+    async def _answer(self, exchange: Exchange, rest: Rest) -> Result:
+        """Answer what the parts serve; pass on any other message: the last step."""
+        if exchange.id is None or not self.serves(exchange.method):
+            return await rest(exchange)
+        if not exchange.is_admissible:
+            await rest(exchange)  # the SDK refuses what it must, in its own words
+        principal = self.principal(over_http=exchange.over_http)
+        if (call_state := CURRENT.get()) is not None:
+            call_state.principal = principal
+        params = exchange.params or {}
+        if exchange.method in LISTS:
+            try:
+                return self._list(exchange.method, params.get("cursor"), exchange.revision, principal)
+            except StaleCursorError:
+                raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
+        slot = Slot(self.threads)
+        request = Request(exchange.method, exchange.id, params, exchange.revision, exchange.channel(), principal, slot)
+        result = await self.input_requests.answer(self.methods[exchange.method], request)
+        return self.stamp(result, exchange.revision)
+
+    def _list(self, method: str, cursor: str | None, revision: str, principal: Principal) -> dict[str, Any]:
+        """A page of a list. The first is kept until the list changes, since every client begins with it."""
+        name = LISTS[method]
+        allowed = None if self.scopes is None else self.scopes.relevant(principal, name)
+        key = _Page(name, self.lists[name].version, revision, principal.kind, allowed)
+        if cursor is None and key in self._pages:
+            return self._pages[key]
+        shows = None if self.scopes is None else partial(self.scopes.shows, principal, name)
+        answer = self._lists.answer(name, cursor, revision, shows)
+        if name == "tools":
+            answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
+        answer = self.stamp(answer, revision)
+        if cursor is None:
+            pages = [(page, listed) for page, listed in self._pages.items() if page[0] != name or page[1] == key[1]]
+            self._pages = dict(pages[-_PAGES:])
+            self._pages[key] = answer
+        return answer
+
+
+class _Page(NamedTuple):
+    """What the first page of a list depends on."""
+
+    name: str
+    version: int
+    revision: str
+    kind: str
+    allowed: frozenset[str] | None
+
+
+_IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "icons")
+
+
+def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
+    if not package.has_tasks:
+        return None
+    from ...tasks.service import Tasks
+
+    return Tasks(package, store, recorder)
+
+
+@asynccontextmanager
+async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
+    """The time in which a store is at work. What begins in it, handlers too, is at work for the package."""
+    name_after(package.name)
+    async with store.run():
+        yield
+
+
+def _scopes(package: Package) -> Scopes | None:
+    if not package.has_scopes:
+        return None
+    from ...policy.scopes import Scopes
+
+    return Scopes(package)

@@ -1,0 +1,96 @@
+"""A message and what is known of its sender, as all steps of a server see it, whatever it came by.
+
+Takes nothing of a transport or of the SDK: `direct` makes exchanges of what comes in, and `sdk` of what the SDK passes
+on. Steps are middlewares: each takes an exchange and the rest of the way, and gives the result as it goes on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from .call_state import CallState, Transport
+    from .context import Channel
+
+Result: TypeAlias = Mapping[str, Any] | None
+"""What a message is answered with; `None` for a notification."""
+
+
+class Observation(Protocol):
+    """What is told of one message to whoever observes the server."""
+
+    def end(
+        self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None
+    ) -> str | None:
+        """Tell how it ended; gives the id of the trace that it belongs to."""
+        ...
+
+
+class Exchange(Protocol):
+    """One message."""
+
+    @property
+    def method(self) -> str:
+        """What is asked for, such as `tools/call`."""
+        ...
+
+    @property
+    def params(self) -> Mapping[str, Any] | None:
+        """The parameters, as they came."""
+        ...
+
+    @property
+    def id(self) -> str | int | None:
+        """The JSON-RPC id; `None` for a notification."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """The revision that the sender speaks."""
+        ...
+
+    @property
+    def over_http(self) -> bool:
+        """Whether it came over HTTP."""
+        ...
+
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that the client program says it has."""
+        ...
+
+    def observe(self, transport: Transport) -> Observation | None:
+        """What tells OpenTelemetry of it; `None` where nobody listens."""
+        ...
+
+    @property
+    def is_admissible(self) -> bool:
+        """Whether its sender has shaken hands, where its revision wants that, and its parameters are well-formed."""
+        ...
+
+    def channel(self) -> Channel:
+        """The way to its sender."""
+        ...
+
+    def with_params(self, params: Mapping[str, Any]) -> Exchange:
+        """The same with other parameters."""
+        ...
+
+
+Rest: TypeAlias = Callable[[Exchange], Awaitable[Result]]
+"""The rest of the way."""
+
+Middleware: TypeAlias = Callable[[Exchange, Rest], Awaitable[Result]]
+
+
+def through(middlewares: Sequence[Middleware], last: Rest) -> Rest:
+    """The whole way, the first middleware first."""
+    for middleware in reversed(middlewares):
+        last = partial(_pass_on, middleware, last)
+    return last
+
+
+def _pass_on(middleware: Middleware, rest: Rest, exchange: Exchange) -> Awaitable[Result]:
+    return middleware(exchange, rest)

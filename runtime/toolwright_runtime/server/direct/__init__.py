@@ -1,0 +1,1 @@
+"""The direct path: what needs no conversation is answered without the SDK."""

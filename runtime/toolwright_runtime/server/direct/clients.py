@@ -1,0 +1,64 @@
+"""What a client has said about itself, in a handshake or in the request itself.
+
+Takes plain messages; gives what steps and handlers want to know of their sender.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...mcp.vocabulary import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
+from ..core.connections import Wants
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..core.context import LogLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client, in one connection or, from 2026-07-28, in one request.
+
+    Attributes:
+        revision: The revision that it speaks.
+        info: What it says that it is.
+        capabilities: What it says that it can do.
+        wants: What its connection wants to hear.
+        level: The least level of log messages that its request wants; `None` for the connection's.
+        session: The id of its session over HTTP.
+    """
+
+    revision: str
+    info: Mapping[str, Any] | None
+    capabilities: Mapping[str, Any]
+    wants: Wants | None = field(default_factory=Wants)
+    level: LogLevel | None = None
+    session: str | None = None
+
+    @property
+    def name(self) -> tuple[str, str] | None:
+        """The name and the version that it says it has."""
+        return None if self.info is None else (self.info["name"], self.info["version"])
+
+    @property
+    def listens_to(self) -> LogLevel | None:
+        """The least level of messages that it wants; `None` where it wants none."""
+        return self.level if self.wants is None else self.wants.level
+
+    @classmethod
+    def of_request(cls, meta: Mapping[str, Any]) -> Client:
+        """The sender of a request that says all about itself (MCP 2026-07-28, basic, "Per-request protocol fields")."""
+        return cls(
+            meta[PROTOCOL_VERSION_META_KEY],
+            meta.get(CLIENT_INFO_META_KEY),
+            meta[CLIENT_CAPABILITIES_META_KEY],
+            None,
+            meta.get(LOG_LEVEL_META_KEY),
+        )

@@ -1,0 +1,189 @@
+"""A request that is answered without the SDK, until its handler wants to say something else than its answer.
+
+Then, since nothing has been sent yet, the request is handed over: the SDK gets it as if it had just come, and finds the
+run, which goes on, in place of a handler to start. The run is what waits; what it says goes by the SDK's session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...mcp.errors import ProtocolError
+from ..core.context import LOG_LEVELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..core.context import LogLevel
+    from ..core.exchange import Result
+    from .clients import Client
+
+
+class Conversation(Protocol):
+    """The way to a client by which it can be told and asked more than the answer: the SDK's."""
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Send a progress notification."""
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
+        """Send a log message."""
+
+    async def subscribe(self, uri: str) -> None:
+        """Tell it of changes of a resource, too."""
+
+    async def release(self) -> None:
+        """Close the stream of the request."""
+
+    async def tell(self, notification: Any) -> None:
+        """Tell it something."""
+
+    async def request(self, request: Any, result: Any) -> Any:
+        """Ask it something."""
+
+    async def asked_to_visit(self, elicitation: str) -> None:
+        """Remember that it was asked to open a URL."""
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell it that all is done at a URL."""
+        ...
+
+
+class Run:
+    """One request that is being answered.
+
+    Attributes:
+        id: Its JSON-RPC id.
+        task: The task that answers it.
+    """
+
+    def __init__(self, request_id: str | int, hand_over: Callable[[Run], object]) -> None:
+        """Take what hands the request over to the SDK."""
+        self.id = request_id
+        self._hand_over = hand_over
+        self.task: asyncio.Task[None] | None = None
+        self._conversation: asyncio.Future[Conversation] | None = None
+        self._result: asyncio.Future[Result] | None = None
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether the SDK answers it."""
+        return self._conversation is not None
+
+    async def conversation(self) -> Conversation:
+        """The SDK's way to the client; the request is handed over for it."""
+        return await asyncio.shield(self.move())
+
+    def move(self) -> asyncio.Future[Conversation]:
+        """Hand the request over, unless it is already."""
+        if self._conversation is None:
+            loop = asyncio.get_running_loop()
+            self._conversation, self._result = loop.create_future(), loop.create_future()
+            self._hand_over(self)
+        return self._conversation
+
+    def finish(self, result: Result | ProtocolError) -> bool:
+        """Note how it ended; whether the SDK answers it."""
+        if self._result is None:
+            return False
+        if not self._result.done():
+            if isinstance(result, ProtocolError):
+                self._result.set_exception(result)
+            else:
+                self._result.set_result(result)
+        return True
+
+    def give_up(self) -> None:
+        """Note that nobody wants it any more."""
+        if self._result is not None:
+            self._result.cancel()
+
+    async def join(self, conversation: Conversation) -> Result:
+        """The result, for the SDK, which brings its way to the client. Raises ProtocolError."""
+        if self._conversation is None or self._result is None:
+            raise RuntimeError("the request was not handed over")
+        if not self._conversation.done():
+            self._conversation.set_result(conversation)
+        try:
+            return await asyncio.shield(self._result)
+        except asyncio.CancelledError:
+            await self.cancel()
+            raise
+
+    async def cancel(self) -> None:
+        """Give it up, and wait until its handler has ended."""
+        task = self.task
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+class DirectChannel:
+    """The way to the caller of a request that the SDK has not seen."""
+
+    def __init__(self, client: Client, params: Mapping[str, Any] | None, run: Run) -> None:
+        """Take who calls, with what, and the run."""
+        self._client = client
+        self._params = params
+        self._run = run
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """What the client declared that it can do."""
+        return self._client.capabilities
+
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that it says it has."""
+        return self._client.name
+
+    @property
+    def session(self) -> str | None:
+        """The id of its session over HTTP."""
+        return self._client.session
+
+    @property
+    def token(self) -> str | int | None:
+        """What progress is told with."""
+        meta: Mapping[str, Any] = (self._params or {}).get("_meta") or {}
+        token: str | int | None = meta.get("progressToken")
+        return token
+
+    def wants(self, level: LogLevel) -> bool:
+        """Whether it wants messages of this level."""
+        wanted = self._client.listens_to
+        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+    async def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """Send a progress notification, where the caller asked for them."""
+        if self.token is not None:
+            await (await self._run.conversation()).progress(done, total, message)
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
+        """Send a log message, where the caller wants messages of this level."""
+        if self.wants(level):
+            await (await self._run.conversation()).log(level, data, logger)
+
+    async def subscribe(self, uri: str) -> None:
+        """Tell it of changes of a resource, too."""
+        await (await self._run.conversation()).subscribe(uri)
+
+    async def release(self) -> None:
+        """Close the stream of the request, where the caller can come back for the response."""
+        await (await self._run.conversation()).release()
+
+    async def tell(self, notification: Any) -> None:
+        """Tell it something."""
+        await (await self._run.conversation()).tell(notification)
+
+    async def request(self, request: Any, result: Any) -> Any:
+        """Ask it something."""
+        return await (await self._run.conversation()).request(request, result)
+
+    async def asked_to_visit(self, elicitation: str) -> None:
+        """Remember that it was asked to open a URL."""
+        await (await self._run.conversation()).asked_to_visit(elicitation)
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell it that all is done at a URL."""
+        return await (await self._run.conversation()).visited(elicitation)

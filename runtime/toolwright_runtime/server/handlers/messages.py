@@ -1,0 +1,37 @@
+"""Messages of prompts, as handlers write them.
+
+Takes text and blocks; gives the messages that MCP defines (2025-11-25, server/prompts, "PromptMessage").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from mcp_types import ContentBlock, PromptMessage, TextContent
+
+Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessage]
+"""What a prompt says: a text or a block of the user, or one message or several."""
+
+
+def user(content: str | ContentBlock) -> PromptMessage:
+    """A message of the user."""
+    return PromptMessage(role="user", content=_block(content))
+
+
+def assistant(content: str | ContentBlock) -> PromptMessage:
+    """A message of the assistant."""
+    return PromptMessage(role="assistant", content=_block(content))
+
+
+def as_message(part: object) -> PromptMessage:
+    """A message, or a block as one of the user. Raises TypeError."""
+    if isinstance(part, PromptMessage):
+        return part
+    if isinstance(part, ContentBlock):
+        return user(part)
+    raise TypeError(f"it returned a value of type {type(part).__name__}; it should return text, a block, or messages")
+
+
+def _block(content: str | ContentBlock) -> ContentBlock:
+    return TextContent(type="text", text=content) if isinstance(content, str) else content

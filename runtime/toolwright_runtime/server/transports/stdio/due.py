@@ -1,0 +1,32 @@
+"""The requests of a client that are not answered yet, whichever way they take.
+
+Takes ids as they come and go; says when none is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Due:
+    """The requests of one connection."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._waiting: set[str] = set()
+        self._changed = asyncio.Event()
+
+    def add(self, request: str | int) -> None:
+        """A request has come."""
+        self._waiting.add(repr(request))
+
+    def remove(self, request: object) -> None:
+        """It is answered, or its answer is not wanted any more."""
+        self._waiting.discard(repr(request))
+        self._changed.set()
+
+    async def all_answered(self) -> None:
+        """Wait until no answer is due any more."""
+        while self._waiting:
+            self._changed.clear()
+            await self._changed.wait()

@@ -1,0 +1,98 @@
+"""The server on standard input and output, from its start to its end.
+
+Takes a server's core, and serves until the input ends or a signal asks it to stop; both are clean stops, in which the
+handlers are left properly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from ....observability.logs import log
+from ..signals import stop_signals
+from .connection import Connection
+from .wire import Output, lines_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from ...core.core import Core
+    from .wire import Wire
+
+
+def run(core: Core, wire: Wire) -> None:
+    """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM or SIGHUP arrives.
+
+    All of these are clean stops, after which this returns. Requests that a stop cuts off are answered with an error. A
+    second signal ends the process at once.
+
+    Args:
+        core: The server.
+        wire: Where messages come in and go out.
+    """
+    asyncio.run(_serve(core, wire))
+
+
+async def _serve(core: Core, wire: Wire) -> None:
+    stopping, gone = asyncio.Event(), asyncio.Event()
+    output = Output(wire.sink, gone.set)
+    connection = Connection(core, output)
+    serving = asyncio.create_task(_serve_client(core, wire, connection))
+    ends = [asyncio.create_task(event.wait()) for event in (stopping, gone)]
+    try:
+        with _stopped_by_signals(stopping.set):
+            await asyncio.wait([serving, *ends], return_when=asyncio.FIRST_COMPLETED)
+            if not serving.done():
+                if not gone.is_set():
+                    await connection.cut_off()
+                serving.cancel()
+                with suppress(asyncio.CancelledError):
+                    await serving
+        if serving.done() and not serving.cancelled():
+            serving.result()
+    finally:
+        for end in ends:
+            end.cancel()
+        output.close()
+
+
+async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
+    async with core.lifespan(), lines_of(wire.source) as lines:
+        try:
+            async for line in lines:
+                await connection.take(line)
+            await connection.disconnect()
+        finally:
+            await connection.close()
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
+    """Call `stop` at the first signal; the next one has its default effect, which ends the process."""
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    numbers = stop_signals()
+
+    def arrived(number: signal.Signals) -> None:
+        log().info("stopping: %s", number.name)
+        for each in numbers:
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+        stop()
+
+    before = [signal.getsignal(number) for number in numbers]
+    for number in numbers:
+        loop.add_signal_handler(number, arrived, number)
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
