@@ -188,9 +188,12 @@ class SdkChannel:
         await self._ctx.session.send_notification(cast("types.ServerNotification", notification))
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
-        """Ask it something, on the stream of the request."""
+        """Ask it something, on the stream of the request. Raises ProtocolError."""
         related = ServerMessageMetadata(related_request_id=self._ctx.request_id)
-        return await self._ctx.session.send_request(request, result, metadata=related)
+        try:
+            return await self._ctx.session.send_request(request, result, metadata=related)
+        except MCPError as error:
+            raise ProtocolError(error.error.code, error.error.message, error.error.data) from error
 
     async def asked_to_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""

@@ -25,7 +25,8 @@ from mcp_types import (
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from toolwright_runtime.server.core.sanitizing import block, encode_json, repair_unicode, sanitize
+from toolwright_runtime.server.core.content_blocks import block
+from toolwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
 from toolwright_runtime.server.handlers.content import embedded, link, text
 from toolwright_runtime.values.sanitizing import Cleaned, clean
 

@@ -341,12 +341,12 @@ async def test_what_is_published_by_others_ends_nothing(package: ModuleType, red
         heard.append(data)
 
     built = server(package, redis_url)
-    async with redis.asyncio.Redis.from_url(url) as raw, built.store.run():
-        built.store.hear("news", hear)
+    async with redis.asyncio.Redis.from_url(url) as raw, built.core.store.run():
+        built.core.store.hear("news", hear)
         for channel in (b"\xff\xfe", b"news", b"", b"changes"):
             for data in GARBAGE:
                 assert await raw.publish(f"{prefix}:topic:".encode() + channel, data) == 1
-        await built.store.publish("news", b"one")
+        await built.core.store.publish("news", b"one")
         async with asyncio.timeout(5):
             while heard != [b"one"]:  # noqa: ASYNC110 - what is heard is a list
                 await asyncio.sleep(0.01)

@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from packages import generate, imported
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
 from tasked import MANIFEST, Gate, Handlers, called, first
+from toolwright_runtime.server.core.core import Core
 from toolwright_runtime.server.core.principal import Principal, local
 from toolwright_runtime.state.memory import MemoryStore
 from toolwright_runtime.state.store import Record
@@ -52,7 +53,7 @@ def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -
     sdk = importlib.import_module("toolwright_runtime.server.server")
     features = importlib.import_module("toolwright_runtime.server.core.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
-    return sdk.PackageServer(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more)
+    return sdk.PackageServer(Core(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more))
 
 
 def store_of(package: ModuleType) -> Any:
@@ -188,8 +189,8 @@ async def died(package: ModuleType, store: Any, tool: str) -> str:
     found = server(package, store, Handlers(**{tool: Gate().later}))
     async with in_memory(found, STATELESS, TASKS) as wire:
         name = await made(wire, tool)
-        await found.tasks.task_store.change(name, lambda now: now.move("working", done={"once": "kept"}))
-        task_store = found.tasks.task_store
+        await found.core.tasks.task_store.change(name, lambda now: now.move("working", done={"once": "kept"}))
+        task_store = found.core.tasks.task_store
         before = await task_store.find(name)
         assert before is not None
     await store.create("task", name, before.move("working", done={"once": "kept"}).dump(), owner=before.owner, ttl=60)
@@ -210,10 +211,10 @@ async def test_a_task_whose_runner_died_is_run_again_only_where_that_is_harmless
     async with in_memory(other, STATELESS, TASKS) as wire:
         lease = f"task:{name}"
         assert await store.hold(lease, "somebody", 60)
-        assert await other.tasks.work(name) is False  # somebody has it
+        assert await other.core.tasks.work(name) is False  # somebody has it
         assert (await wire("tasks/get", taskId=name))["status"] == "working"
         await store.release(lease, "somebody")
-        assert await other.tasks.work(name) is True
+        assert await other.core.tasks.work(name) is True
         said = await wire("tasks/get", taskId=name)
         assert said["status"] == status
         if tool == "again":
@@ -221,7 +222,7 @@ async def test_a_task_whose_runner_died_is_run_again_only_where_that_is_harmless
         else:
             assert (said["error"]["code"], handlers.runs) == (-32603, [])
             assert "died" in said["statusMessage"]
-        assert await other.tasks.work(name) is True  # there is nothing left to do
+        assert await other.core.tasks.work(name) is True  # there is nothing left to do
         assert len(handlers.runs) <= 1
         assert await store.hold(lease, "somebody", 60)  # it was given back
 
@@ -235,9 +236,9 @@ async def test_a_task_that_kills_its_runners_is_not_run_for_ever(package: Module
     name = await died(package, store, "again")
     handlers = Handlers(again=works)
     other = server(package, store, handlers)
-    await other.tasks.task_store.change(name, lambda now: replace(now, deaths=deaths))
-    assert await other.tasks.work(name) is True
-    task = await other.tasks.task_store.find(name)
+    await other.core.tasks.task_store.change(name, lambda now: replace(now, deaths=deaths))
+    assert await other.core.tasks.work(name) is True
+    task = await other.core.tasks.task_store.find(name)
     assert (task.status, task.deaths) == (status, 3)
     assert handlers.runs == (["again"] if status == "completed" else [])
 
@@ -251,8 +252,8 @@ async def test_whoever_looks_finds_that_a_runner_died(
     other = server(package, store, Handlers())
     async with in_memory(other, STATELESS, TASKS) as wire:
         assert (await wire("tasks/get", taskId=name))["status"] == "working"  # a moment ago somebody ran it
-        now = other.tasks.task_store.now()
-        monkeypatch.setattr(other.tasks.task_store, "now", lambda: now + 11)
+        now = other.core.tasks.task_store.now()
+        monkeypatch.setattr(other.core.tasks.task_store, "now", lambda: now + 11)
         assert await store.hold(f"task:{name}", "somebody", 60)
         await wire("tasks/get", taskId=name)
         await asyncio.sleep(0.05)
@@ -270,12 +271,12 @@ async def test_a_task_that_nobody_was_told_of_is_found(package: ModuleType, monk
 
     async with in_memory(found, STATELESS, TASKS) as wire:
         with monkeypatch.context() as patch:
-            patch.setattr(found.tasks.engine, "submit", lost)
+            patch.setattr(found.core.tasks.engine, "submit", lost)
             name = await made(wire, "work", 3)
         await asyncio.sleep(0.05)
         assert (await wire("tasks/get", taskId=name))["status"] == "working"
-        now = found.tasks.task_store.now()
-        monkeypatch.setattr(found.tasks.task_store, "now", lambda: now + 11)
+        now = found.core.tasks.task_store.now()
+        monkeypatch.setattr(found.core.tasks.task_store, "now", lambda: now + 11)
         assert first((await wire.until(name, "completed"))["result"]) == "3"
 
 
@@ -287,7 +288,7 @@ async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: Modu
         name = await made(wire, tool)
         assert await asyncio.to_thread(gate.begun.wait, 5)
     assert gate.cancelled.is_set()
-    left = await found.tasks.task_store.find(name)
+    left = await found.core.tasks.task_store.find(name)
     assert (left.status, left.run is None) == (status, tool == "again")
 
 
@@ -431,7 +432,7 @@ async def test_a_call_and_its_run_are_recorded_as_one(package: ModuleType) -> No
         await asyncio.sleep(0.05)
         await wire("tasks/cancel", taskId=name)
         await asyncio.sleep(0.05)
-    built.recorder.flush()
+    built.core.recorder.flush()
     found = [(one.id, one.outcome, one.tool, tuple(one.keys), one.principal, one.client) for one in records]
     ids = list(dict.fromkeys(one[0] for one in found))
     common = ("work", ("x",), "local", "test")

@@ -93,6 +93,12 @@ class Run:
                 self._result.set_result(result)
         return True
 
+    def refuse(self, error: Exception) -> None:
+        """Say that the SDK does not take it, so that it is answered here."""
+        if self._conversation is not None and not self._conversation.done():
+            self._conversation.set_exception(error)
+        self._result = None
+
     def give_up(self) -> None:
         """Note that nobody wants it any more."""
         if self._result is not None:

@@ -101,7 +101,7 @@ class Peer(Protocol):
         """What the client declared that it can do, as it goes on the wire."""
 
     async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
-        """Send a request to the client, on the stream of the request that it belongs to."""
+        """Send a request to the client, on the stream of the request that it belongs to. Raises ProtocolError."""
         ...
 
     async def asked_to_visit(self, elicitation: str) -> None:
@@ -313,7 +313,6 @@ class InputRequests:
     async def _ask_until_valid(
         self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]
     ) -> _T:
-        from mcp.shared.exceptions import MCPError
         from pydantic import ValidationError
 
         asked = request
@@ -322,7 +321,7 @@ class InputRequests:
                 async with self._occupancy.resting():
                     answer = await self._peer.request(asked, result)
                 return read(answer)
-            except MCPError as error:
+            except ProtocolError as error:
                 raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
             except (InvalidAnswer, ValidationError) as error:
                 if number == _TRIES:

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from ....mcp.errors import ProtocolError
+from ....mcp.errors import CONNECTION_CLOSED, ProtocolError
 from ....observability.logs import log
 from ...core.connections import Wants
 from ...direct import plain
@@ -34,6 +34,7 @@ _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a sto
 _GREETING: Final = 16 * 1024
 """Bytes of a handshake that is answered directly."""
 
+_GONE: Final = "the client has disconnected"
 _INITIALIZED: Final = "notifications/initialized"
 
 
@@ -53,6 +54,7 @@ class Connection:
         self._client: Client | None = None
         """Who has shaken hands, up to 2025-11-25."""
         self._is_initialized = False
+        self._is_disconnected = False
         self._conversation: Conversation | None = None
         self._beginning = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -132,7 +134,10 @@ class Connection:
 
     async def _hand_over(self, run: Run, message: Mapping[str, Any]) -> None:
         """Have the SDK answer a request whose run goes on."""
-        conversation = await self._converse()
+        conversation = None if self._is_disconnected else await self._converse()
+        if conversation is None or self._is_disconnected:
+            run.refuse(ProtocolError(CONNECTION_CLOSED, _GONE))
+            return
         self._core.handed_over[run.id] = run
         await conversation.ask(message)
 
@@ -153,6 +158,8 @@ class Connection:
                     if self._is_initialized:
                         await conversation.notify(_INITIALIZED)
                 self._conversation = conversation
+                if self._is_disconnected:
+                    await conversation.disconnect()
         if self._conversation.task.done():
             self._conversation.task.result()
         return self._conversation
@@ -207,6 +214,7 @@ class Connection:
 
     async def disconnect(self) -> None:
         """Give what is under way time to end, since the client says no more; what waits for an answer of it fails."""
+        self._is_disconnected = True
         if self._conversation is not None:
             await self._conversation.disconnect()
         try:

@@ -1,0 +1,120 @@
+"""Which requests over HTTP the direct path takes, as far as their heads say: those with nothing odd about them.
+
+Takes the scope of a request; gives what matters of its headers, or nothing where the SDK has to look at it. What is plain
+here is let through there (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_ASKED: Final = frozenset(
+    {
+        b"accept",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"mcp-method",
+        b"mcp-name",
+        b"mcp-protocol-version",
+        b"mcp-session-id",
+        b"origin",
+        b"transfer-encoding",
+    }
+)
+_JSON: Final = frozenset({b"application/json", b"application/json; charset=utf-8"})
+
+LARGEST: Final = 1024 * 1024
+"""Bytes of the largest body that is read here."""
+
+_ENCODED: Final = "=?base64?"
+"""How the value of a header begins that is not spelled out."""
+
+_NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The parameters that `Mcp-Name` repeats, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The headers of one request.
+
+    Attributes:
+        session: The session that it names.
+        revision: The revision that it names.
+        method: The method that it repeats.
+        name: The name that it repeats.
+    """
+
+    session: str | None
+    revision: str | None
+    method: str | None
+    name: str | None
+
+    def repeats(self, message: Mapping[str, Any], revision: str) -> bool:
+        """Whether it repeats what a request of 2026-07-28 says."""
+        key = _NAMED.get(message["method"])
+        said = None if key is None else message["params"][key]
+        is_spelled = self.name is None or (not self.name.startswith(_ENCODED) and self.name.isascii())
+        return self.revision == revision and self.method == message["method"] and self.name == said and is_spelled
+
+
+class Allowed:
+    """The hosts, or the origins, whose requests are answered (MCP 2025-11-25, basic/transports, "Security Warning")."""
+
+    def __init__(self, names: Sequence[str], *, all_: bool) -> None:
+        """Take them, each at the port that it names, or with `:*` at any; with `all_`, all are answered."""
+        self._names = [name.encode() for name in names]
+        self._all = all_
+        self.allows = lru_cache(256)(self._allows)
+
+    def _allows(self, name: bytes) -> bool:
+        return self._all or any(
+            name == allowed or (allowed.endswith(b":*") and name.startswith(allowed[:-1])) for allowed in self._names
+        )
+
+
+@lru_cache(256)
+def _accepts(value: bytes) -> bool:
+    """Whether a client takes both JSON and a stream of events."""
+    kinds = {kind.split(b";")[0].strip().lower() for kind in value.split(b",")}
+    return {b"application/json", b"text/event-stream"} <= kinds
+
+
+def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
+    """What the headers of a POST say; `None` where the SDK has to look at them."""
+    said: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _ASKED:
+            if name in said:
+                return None
+            said[name] = value
+        elif name.startswith(b"mcp-"):
+            return None
+    if (
+        said.get(b"content-type") not in _JSON
+        or not _accepts(said.get(b"accept", b""))
+        or not said.get(b"host")
+        or not hosts.allows(said[b"host"])
+        or (b"origin" in said and not origins.allows(said[b"origin"]))
+        or not _is_short(said.get(b"content-length"))
+    ):
+        return None
+    return Head(
+        _text(said.get(b"mcp-session-id")),
+        _text(said.get(b"mcp-protocol-version")),
+        _text(said.get(b"mcp-method")),
+        _text(said.get(b"mcp-name")),
+    )
+
+
+def _is_short(length: bytes | None) -> bool:
+    return length is None or (length.isdigit() and len(length) < 8 and int(length) <= LARGEST)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("latin-1")

@@ -1,0 +1,132 @@
+"""The sessions of the older revisions over HTTP: who has which, how many there may be, and when they end.
+
+Takes handshakes; gives sessions by their ids (MCP 2025-11-25, basic/transports, "Session Management"). The SDK gets one
+of its own for a session when a request of it needs that, under the same id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from ...direct.clients import Client
+    from ...direct.runs import Run
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One session.
+
+    Attributes:
+        id: Its id.
+        owner: The principal whose requests may use it; `None` where callers have no token.
+        client: Who has shaken hands.
+        opening: The parameters of the handshake.
+        is_initialized: Whether the client has said that it is ready.
+        runs: Its requests that are being answered directly.
+        has_conversation: Whether the SDK has a session for it.
+        opens: Held while the SDK gets one.
+    """
+
+    id: str
+    owner: Mapping[str, Any] | None
+    client: Client
+    opening: Mapping[str, Any]
+    is_initialized: bool = False
+    runs: dict[str | int, Run] = field(default_factory=dict[str | int, "Run"])
+    has_conversation: bool = False
+    opens: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _under_way: int = 0
+    _last: float = 0.0
+
+    @contextmanager
+    def in_use(self) -> Generator[None, None, None]:
+        """The length of a request, in which the session does not end by itself."""
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            self._last = asyncio.get_running_loop().time()
+
+    def idle_since(self) -> float:
+        """When its last request ended, by the event loop's clock; infinite while one is under way."""
+        return math.inf if self._under_way else self._last
+
+
+class Sessions:
+    """The sessions of one server."""
+
+    def __init__(self, most: int, idle: float, others: Callable[[], int], ended: Callable[[Session], None]) -> None:
+        """Say how many there may be, and how long.
+
+        Args:
+            most: How many may be open.
+            idle: Seconds after which a session ends that has no request under way.
+            others: How many more the SDK has opened by itself.
+            ended: Called with each session that has ended.
+
+        Raises:
+            ValueError: A number is not positive.
+        """
+        if not (math.isfinite(idle) and idle > 0):
+            raise ValueError("session_idle_timeout must be a positive, finite number of seconds")
+        if most <= 0:
+            raise ValueError("max_sessions must be a positive number of sessions")
+        self._most = most
+        self._idle = idle
+        self._others = others
+        self._ended = ended
+        self._open: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
+    def is_full(self) -> bool:
+        """Whether no more may be opened."""
+        return len(self._open) + self._others() >= self._most
+
+    def open(self, client: Callable[[str], Client], owner: Mapping[str, Any] | None, opening: Mapping[str, Any]) -> Session:
+        """Open one; `client` takes its id."""
+        name = uuid4().hex
+        session = Session(name, owner, client(name), opening)
+        self._open[name] = session
+        self._look(session, self._idle)
+        return session
+
+    def of(self, name: str, owner: Mapping[str, Any] | None) -> Session | None:
+        """The session with an id, where it is the caller's."""
+        session = self._open.get(name)
+        return session if session is not None and session.owner == owner else None
+
+    def end(self, session: Session) -> None:
+        """End one."""
+        if self._open.pop(session.id, None) is not None:
+            for run in [*session.runs.values()]:
+                if run.task is not None and not run.is_handed_over:
+                    run.task.cancel()
+            self._ended(session)
+
+    def forget(self, name: str) -> None:
+        """Take note that the SDK has ended one."""
+        self._open.pop(name, None)
+
+    def _look(self, session: Session, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
+
+    def _end_idle(self, session: Session) -> None:
+        if session.id not in self._open:
+            return
+        left = min(session.idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
+        if left > 0:
+            self._look(session, left)
+        else:
+            self.end(session)
