@@ -117,7 +117,7 @@ class Names:
 
 state, verifier, port = sys.argv[1], Names() if sys.argv[2] == "tokens" else None, int(sys.argv[3])
 app = asgi_app(Handlers(), state=state, token_verifier=verifier)
-app.state.server.core.tasks.works = sys.argv[4] == "works"
+app.state.server.tasks.works = sys.argv[4] == "works"
 uvicorn.run(app, port=port, log_level="critical", timeout_keep_alive=600, timeout_graceful_shutdown=1)
 '''
 

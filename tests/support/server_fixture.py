@@ -109,7 +109,7 @@ def build_server(handlers, *, state="memory://"):
 
 def asgi_app(handlers, *, state="memory://", path="/mcp", allowed_hosts=(), token_verifier=None):
     server = build_server(handlers, state=state)
-    return asgi.asgi_app(server, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
+    return asgi.asgi_app(server.core, path=path, allowed_hosts=allowed_hosts, token_verifier=token_verifier)
 """
 
 HANDLERS = """

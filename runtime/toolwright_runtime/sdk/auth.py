@@ -3,6 +3,7 @@
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware as AuthContextMiddleware
 from mcp.server.auth.middleware.auth_context import get_access_token as get_access_token
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser as AuthenticatedUser
+from mcp.server.auth.middleware.bearer_auth import authorization_context as authorization_context
 from mcp.server.auth.provider import AccessToken as AccessToken
 from mcp.server.auth.provider import TokenVerifier as TokenVerifier
 from mcp.server.auth.provider import principal_components as principal_components

@@ -6,6 +6,7 @@ from mcp.server.streamable_http import MCP_SESSION_ID_HEADER as MCP_SESSION_ID_H
 from mcp.server.streamable_http import EventCallback as EventCallback
 from mcp.server.streamable_http import EventMessage as EventMessage
 from mcp.server.streamable_http import EventStore as EventStore
+from mcp.server.streamable_http import StreamableHTTPServerTransport as StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp as StreamableHTTPASGIApp
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager as StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware as TransportSecurityMiddleware

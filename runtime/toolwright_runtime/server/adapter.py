@@ -6,7 +6,7 @@ Takes the SDK's context of a message; gives an exchange, whose channel speaks by
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -18,6 +18,7 @@ from ..mcp.errors import INVALID_PARAMS, ProtocolError
 from ..mcp.revisions import Revision
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from .core.context import LOG_LEVELS, LogLevel
+from .direct.keys import HANDED_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,12 +34,6 @@ if TYPE_CHECKING:
     from .observability.telemetry import Observation, Telemetry
 
 _Result = TypeVar("_Result", bound=BaseModel)
-
-HANDED_OVER: Final = "toolwright.run"
-"""Where the scope of a request over HTTP holds its run."""
-
-WANTS: Final = "toolwright.wants"
-"""Where it holds what its session wants to hear."""
 
 
 class Adapter:

@@ -264,7 +264,6 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    from .server import PackageServer
     from .transports.http import asgi
     from .transports.http.connections import Bounds
     from .transports.http.graceful_shutdown import GracefulServer
@@ -278,7 +277,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     hosts = [*options.allow_host, *([] if host in _EVERYWHERE else [f"[{host}]" if ":" in host else host])]
     core = _build(handwritten, options)
     app = asgi.asgi_app(
-        PackageServer(core),
+        core,
         path=options.path,
         allowed_hosts=hosts,
         stateless=options.stateless,

@@ -16,10 +16,11 @@ from mcp.shared.exceptions import MCPError
 from ..observability.logs import redact_library_logs
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY
-from .adapter import WANTS, Adapter, SdkChannel
+from .adapter import Adapter, SdkChannel
 from .core.building import build_core
 from .core.core import LISTS
 from .core.expiry import end_stream_in_time
+from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .observability.telemetry import Telemetry

@@ -20,6 +20,7 @@ import pytest
 from packages import generate, imported, manifest, tool
 from serving import asgi, piped
 from toolwright_runtime.server.execution.threads import NoFreeThreadError, Threads
+from toolwright_runtime.server.server import PackageServer
 
 pytestmark = pytest.mark.anyio
 
@@ -223,7 +224,7 @@ async def test_calls_of_others_go_on_while_one_tool_has_all_its_threads(
     kind: str, era: str, package: ModuleType, gate: Gate
 ) -> None:
     app = package.asgi_app(Handlers(gate), threads=2)
-    server = app.state.server
+    server = PackageServer(app.state.server)
     server.core.threads.patience = 0.05
     async with connected(server, app, kind, era) as client, anyio.create_task_group() as group:
         given_up = asyncio.create_task(client.call_tool("slow", {}))

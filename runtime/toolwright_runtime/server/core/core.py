@@ -139,6 +139,17 @@ class Core:
         """
         return await through(self._steps, rest)(exchange)
 
+    async def complete(self, elicitation: str) -> bool:
+        """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
+
+        Args:
+            elicitation: The id that the question was asked with.
+
+        Returns:
+            Whether a client was told: one that is still connected, of this question, for the first time.
+        """
+        return await self.input_requests.urls.complete(elicitation)
+
     def serves(self, method: str) -> bool:
         """Whether a part serves a method, or a list."""
         return method in self.methods or LISTS.get(method) in self.lists

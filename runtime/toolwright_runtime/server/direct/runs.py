@@ -55,6 +55,7 @@ class Run:
     Attributes:
         id: Its JSON-RPC id.
         task: The task that answers it.
+        is_cancelled: Whether its client has cancelled it.
     """
 
     def __init__(self, request_id: str | int, hand_over: Callable[[Run], object]) -> None:
@@ -62,6 +63,8 @@ class Run:
         self.id = request_id
         self._hand_over = hand_over
         self.task: asyncio.Task[None] | None = None
+        self.is_cancelled = False
+        self._ended = asyncio.Event()
         self._conversation: asyncio.Future[Conversation] | None = None
         self._result: asyncio.Future[Result] | None = None
 
@@ -84,6 +87,7 @@ class Run:
 
     def finish(self, result: Result | ProtocolError) -> bool:
         """Note how it ended; whether the SDK answers it."""
+        self._ended.set()
         if self._result is None:
             return False
         if not self._result.done():
@@ -94,13 +98,15 @@ class Run:
         return True
 
     def refuse(self, error: Exception) -> None:
-        """Say that the SDK does not take it, so that it is answered here."""
+        """Say that the SDK does not take it, unless it has: then it is answered here."""
         if self._conversation is not None and not self._conversation.done():
             self._conversation.set_exception(error)
-        self._result = None
+            self._conversation.exception()  # nobody may wait for it
+            self._result = None
 
     def give_up(self) -> None:
-        """Note that nobody wants it any more."""
+        """Note that it has ended without a result, since nobody wants one any more."""
+        self._ended.set()
         if self._result is not None:
             self._result.cancel()
 
@@ -113,15 +119,15 @@ class Run:
         try:
             return await asyncio.shield(self._result)
         except asyncio.CancelledError:
-            await self.cancel()
+            self.cancel()
+            await self._ended.wait()
             raise
 
-    async def cancel(self) -> None:
-        """Give it up, and wait until its handler has ended."""
-        task = self.task
-        if task is not None and not task.done():
-            task.cancel()
-            await asyncio.wait([task])
+    def cancel(self) -> None:
+        """End it, since nobody wants its result any more."""
+        if self.task is not None and not self._ended.is_set():
+            self.is_cancelled = True
+            self.task.cancel()
 
 
 class DirectChannel:

@@ -1,7 +1,7 @@
 """Which requests over HTTP the direct path takes, as far as their heads say: those with nothing odd about them.
 
-Takes the scope of a request; gives what matters of its headers, or nothing where the SDK has to look at it. What is plain
-here is let through there (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+Takes headers; gives what matters of them, or nothing where the SDK has to look at them. What is plain here is let
+through there (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
 """
 
 from __future__ import annotations

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from ....package import Package
-    from ...server import PackageServer
+    from ...core.core import Core
 
 
-def routes(server: PackageServer) -> list[Route]:
+def routes(core: Core) -> list[Route]:
     """The routes: 200 where all is well, else 503."""
-    is_closed = _needs_state(server.package)
+    is_closed = _needs_state(core.package)
 
     async def livez(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "alive"})
 
     async def readyz(_request: Request) -> JSONResponse:
-        has_state = await server.core.store.check()
+        has_state = await core.store.check()
         is_ready = has_state or not is_closed
         body: dict[str, Any] = {
             "status": "ready" if is_ready else "not ready",

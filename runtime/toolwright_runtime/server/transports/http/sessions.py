@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -94,10 +94,10 @@ class Sessions:
         """Whether no more may be opened."""
         return len(self._open) + self._others() >= self._most
 
-    def open(self, client: Callable[[str], Client], owner: Mapping[str, Any] | None, opening: Mapping[str, Any]) -> Session:
-        """Open one; `client` takes its id."""
+    def open(self, client: Client, owner: Mapping[str, Any] | None, opening: Mapping[str, Any]) -> Session:
+        """Open one, for a client that shakes hands with these parameters."""
         name = uuid4().hex
-        session = Session(name, owner, client(name), opening)
+        session = Session(name, owner, replace(client, session=name), opening)
         self._open[name] = session
         self._look(session, self._idle)
         return session

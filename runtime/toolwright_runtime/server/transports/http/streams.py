@@ -10,18 +10,20 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
+from ....mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...core.principal import ANONYMOUS, current
+from ...direct.answers import error_response
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ...core.principal import Principal
+    from ....mcp.errors import INTERNAL_ERROR, ProtocolError
+from ...core.principal import Principal
 
 LISTENERS: Final = 1000
 """Streams of `subscriptions/listen` that may be open."""
@@ -111,8 +113,7 @@ class Bounded:
             with self._resumed.opened(current(over_http=True, user=ANONYMOUS)):
                 await self._app(scope, receive, send)
         except TooManyStreamsError as refusal:
-            error = ErrorData(code=INTERNAL_ERROR, message=refusal.message)
-            body = JSONRPCError(jsonrpc="2.0", id=None, error=error).model_dump_json(by_alias=True, exclude_unset=True)
+            body = error_response(None, ProtocolError(INTERNAL_ERROR, refusal.message))
             headers = {"Retry-After": str(_AGAIN)}
             await Response(body, refusal.status, headers, "application/json")(scope, receive, send)
 

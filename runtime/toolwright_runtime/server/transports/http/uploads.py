@@ -24,7 +24,7 @@ _LARGE: Final = 4096
 """Bytes. Parsed, a message can take twenty times as much, so that this is as much as an idle session takes anyway."""
 
 _PING: Final = b'{"jsonrpc":"2.0","id":"toolwright/ping","method":"ping"}'
-_SECONDS: Final = 10.0
+SECONDS: Final = 10.0
 _FLOOR: Final = 4096
 """How long a body may take: so many seconds of waiting, and one more for each so many bytes that have come."""
 
@@ -39,10 +39,23 @@ class _BrokenOffError(Exception):
     """The client was gone before its request was whole, or took too long."""
 
 
+class SlowUploads:
+    """Refuses requests whose body takes too long."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._count = Tally(log(), "requests whose body took too long: %d; the last had %d bytes by then")
+
+    async def refuse(self, scope: Scope, receive: Receive, send: Send, size: int = 0) -> None:
+        """Answer one, of which so many bytes have come."""
+        self._count.count(size)
+        await Response(_SLOW, 408, {"connection": "close"}, "application/json")(scope, receive, send)
+
+
 class Uploads:
     """Passes requests on."""
 
-    def __init__(self, app: ASGIApp, seconds: float = _SECONDS, floor: int = _FLOOR) -> None:
+    def __init__(self, app: ASGIApp, seconds: float = SECONDS, floor: int = _FLOOR) -> None:
         """Take the application that answers them.
 
         Args:
@@ -54,7 +67,7 @@ class Uploads:
         self._seconds = seconds
         self._floor = floor
         self._broken = Tally(log(), "requests that broke off: %d; the last after %d bytes of its body")
-        self._slow = Tally(log(), "requests whose body took too long: %d; the last had %d bytes by then")
+        self._slow = SlowUploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on; one that breaks off is a line in the log."""
@@ -98,8 +111,7 @@ class Uploads:
             with suppress(_BrokenOffError):
                 await self._app(scope, received, sent)
             if is_slow and not is_started:
-                self._slow.count(size)
-                await Response(_SLOW, 408, {"connection": "close"}, "application/json")(scope, receive, send)
+                await self._slow.refuse(scope, receive, send, size)
             elif is_broken:
                 self._broken.count(size)
         finally:

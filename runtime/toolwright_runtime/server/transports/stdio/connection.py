@@ -176,7 +176,7 @@ class Connection:
             run = self._runs.get(params["requestId"])
             if run is not None and run.task is not None and not run.is_handed_over:
                 if run.id != (self._opening or {}).get("id") or self._client is None:  # a handshake is not cancelled
-                    run.task.cancel()
+                    run.cancel()
                 return
         if self._conversation is not None:
             await self._pass_on(line)

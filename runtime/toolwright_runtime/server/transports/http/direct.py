@@ -1,0 +1,336 @@
+"""The direct path over HTTP: which way each request takes.
+
+Takes requests as ASGI has them; answers plain ones by the server's core alone, and gives the SDK all others, which is
+loaded with the first of them. A request that takes longer than a moment, or whose handler says more than its answer, is
+handed over to the SDK, whose stream of events its client can come back to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+from ....mcp.errors import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    ProtocolError,
+)
+from ....mcp.revisions import REVISIONS, Revision
+from ...core.connections import Wants
+from ...direct import plain
+from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on, negotiate
+from ...direct.clients import Client
+from ...direct.keys import HANDED_OVER, WANTS
+from ...direct.parsing import parse
+from ...direct.runs import DirectChannel, Run
+from .heads import LARGEST, read_head
+from .sessions import Sessions
+from .uploads import SECONDS, SlowUploads
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+    from starlette.types import Message, Receive, Scope, Send
+
+    from ...core.core import Core
+    from .conversation import Conversations
+    from .heads import Allowed, Head
+    from .sessions import Session
+
+_MOMENT: Final = 0.1
+"""Seconds after which a request is handed over, so that a client that loses its connection can come back."""
+
+_GREETING: Final = 16 * 1024
+"""Bytes of a handshake that is answered directly."""
+
+_UNNAMED: Final = "2025-03-26"
+"""The revision of a request that names none (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
+
+_CANCELLED: Final = -32800
+"""The code of a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
+
+_STATUS: Final = dict.fromkeys(
+    (
+        HEADER_MISMATCH,
+        INVALID_PARAMS,
+        INVALID_REQUEST,
+        MISSING_REQUIRED_CLIENT_CAPABILITY,
+        PARSE_ERROR,
+        UNSUPPORTED_PROTOCOL_VERSION,
+    ),
+    400,
+) | {METHOD_NOT_FOUND: 404}
+"""The status of a response with an error, from 2026-07-28 on; of all others, it is 200."""
+
+_HANDSHAKES: Final = frozenset(date for date in REVISIONS if Revision.of(date).has("handshake"))
+_JSON: Final = (b"content-type", b"application/json")
+
+
+class DirectHttp:
+    """The endpoint."""
+
+    def __init__(
+        self,
+        core: Core,
+        converse: Callable[[Callable[[str], None]], Conversations],
+        hosts: Allowed,
+        origins: Allowed,
+        *,
+        most: int,
+        idle: float,
+        stateless: bool,
+    ) -> None:
+        """Take the server, and what loads the SDK.
+
+        Args:
+            core: The server.
+            converse: Makes the SDK's half; it takes what to call with the id of each session that the SDK ends.
+            hosts: The hosts to answer.
+            origins: The origins to answer.
+            most: How many sessions may be open.
+            idle: Seconds after which a session ends that has no request under way.
+            stateless: Whether there are no sessions.
+
+        Raises:
+            ValueError: A number is not positive.
+        """
+        self._core = core
+        self._direct = Direct(core)
+        self._is_direct = is_on()
+        self._converse = converse
+        self._hosts, self._origins = hosts, origins
+        self._stateless = stateless
+        self._sessions = Sessions(most, idle, self._count_others, self._end)
+        self._conversations: Conversations | None = None
+        self._slow = SlowUploads()
+        self._loading = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._mirroring = frozenset(
+            name for name, tool in core.package.tools.items() if "x-mcp-header" in str(tool.definition["inputSchema"])
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """The length of a stay in which requests are answered."""
+        async with self._core.lifespan():
+            if not self._is_direct:
+                await self._load()
+            try:
+                yield
+            finally:
+                if self._conversations is not None:
+                    await self._conversations.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["method"] == "POST" and self._is_direct and not is_observed():
+            head = read_head(scope["headers"], self._hosts, self._origins)
+            if head is not None:
+                await self._post(head, scope, receive, send)
+                return
+        await self._pass_on(self._named(scope), scope, receive, send)
+
+    async def _post(self, head: Head, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request whose head is plain."""
+        try:
+            async with asyncio.timeout(SECONDS):
+                message = await receive()
+        except TimeoutError:
+            await self._slow.refuse(scope, receive, send)
+            return
+        replayed = _replay(message, receive)
+        body: bytes = message.get("body", b"")
+        is_whole = message["type"] == "http.request" and not message.get("more_body") and len(body) <= LARGEST
+        said = parse(body) if is_whole else None
+        session = None if head.session is None else self._sessions.of(head.session, _owner(scope))
+        if said is None:
+            await self._pass_on(session, scope, replayed, send)
+        elif plain.is_request(said):
+            client = self._client(head, session, said, len(body))
+            if client is None:
+                await self._pass_on(session, scope, replayed, send)
+            else:
+                await self._answer(client, session, said, scope, replayed, send)
+        elif session is not None and plain.is_notification(said):
+            await self._hear(session, said, scope, replayed, send)
+        else:
+            await self._pass_on(session, scope, replayed, send)
+
+    def _client(self, head: Head, session: Session | None, message: Mapping[str, Any], size: int) -> Client | None:
+        """Who sends a request that is answered directly; `None` where it is not."""
+        if head.revision is not None and head.revision not in _HANDSHAKES:
+            if not plain.is_plain(message, stateless=True) or not self._direct.takes(message):
+                return None
+            sender = Client.of_request(message["params"]["_meta"])
+            mirrors = message["method"] == "tools/call" and message["params"]["name"] in self._mirroring
+            return sender if head.session is None and not mirrors and head.repeats(message, sender.revision) else None
+        if plain.is_initialize(message):
+            if head.session is not None or size > _GREETING:
+                return None
+            params = message["params"]
+            wants = Wants(since=self._core.changes.count)
+            return Client(negotiate(params["protocolVersion"]), params["clientInfo"], params["capabilities"], wants)
+        client: Client | None
+        if self._stateless:
+            client = Client(head.revision or _UNNAMED, None, {}, Wants()) if head.session is None else None
+        else:
+            client = None if session is None or message["id"] in session.runs else session.client
+        is_ours = plain.is_plain(message, stateless=False) and self._direct.takes(message)
+        return client if is_ours else None
+
+    async def _answer(
+        self,
+        client: Client,
+        session: Session | None,
+        message: Mapping[str, Any],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer a plain request, unless it is handed over meanwhile."""
+        if message["method"] == "initialize" and not self._stateless:
+            if self._sessions.is_full():
+                await _send(send, 503, _FULL)
+                return
+            session = self._sessions.open(client, _owner(scope), message["params"])
+            client = session.client
+        handing: list[asyncio.Task[None]] = []
+
+        def hand_over(run: Run) -> None:
+            task = asyncio.create_task(self._hand_over(run, session, scope, receive, send))
+            handing.append(task)
+
+        run = Run(message["id"], hand_over)
+        run.task = task = asyncio.current_task()
+        params = message.get("params")
+        way = DirectChannel(client, params, run)
+        exchange = DirectExchange(message["method"], params, run.id, True, client, way)
+        moment = asyncio.get_running_loop().call_later(_MOMENT, run.move)
+        error: ProtocolError | None = None
+        body = b""
+        if session is not None:
+            session.runs[run.id] = run
+        try:
+            with nullcontext() if session is None else session.in_use():
+                try:
+                    result = await self._direct.answer(exchange)
+                    is_answered = run.finish(result)
+                    body = b"" if is_answered else self._direct.response(exchange, result)
+                except ProtocolError as raised:
+                    error = raised
+                    is_answered = run.finish(raised)
+                except asyncio.CancelledError:
+                    run.give_up()
+                    if task is None or not run.is_cancelled:
+                        raise
+                    task.uncancel()
+                    error, is_answered = ProtocolError(_CANCELLED, "Request cancelled"), run.is_handed_over
+                finally:
+                    moment.cancel()
+                if is_answered:
+                    await handing[0]
+                    return
+        finally:
+            if session is not None:
+                session.runs.pop(run.id, None)
+        if error is not None:
+            body = error_response(run.id, error)
+        status = _STATUS.get(error.code, 200) if error is not None and client.wants is None else 200
+        await _send(send, status, body, session)
+
+    async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the SDK answer a request whose run goes on."""
+        try:
+            await self._pass_on(session, {**scope, HANDED_OVER: run}, receive, send)
+        finally:
+            run.refuse(RuntimeError("the request ended before it was taken over"))
+
+    async def _hear(
+        self, session: Session, message: Mapping[str, Any], scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Take a notification of a session."""
+        params = message.get("params", {})
+        if message["method"] == "notifications/initialized":
+            session.is_initialized = True
+        elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
+            run = session.runs.get(params["requestId"])
+            if run is not None and not run.is_handed_over:
+                run.cancel()
+                await _send(send, 202, b"", session)
+                return
+        if session.has_conversation:
+            await self._pass_on(session, scope, receive, send)
+        else:
+            await _send(send, 202, b"", session)
+
+    def _named(self, scope: Scope) -> Session | None:
+        """The session that a request names, where it is one of the direct path's, and the caller's."""
+        names = [value for key, value in scope["headers"] if key == b"mcp-session-id"]
+        return self._sessions.of(names[0].decode("latin-1"), _owner(scope)) if len(names) == 1 else None
+
+    async def _pass_on(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the SDK answer a request."""
+        conversations = await self._load()
+        if session is None:
+            await conversations.answer(scope, receive, send)
+            return
+        with session.in_use():
+            await conversations.adopt(session, scope)
+            await conversations.answer({**scope, WANTS: session.client.wants}, receive, send)
+
+    async def _load(self) -> Conversations:
+        if self._conversations is None:
+            async with self._loading:
+                if self._conversations is None:
+                    conversations = self._converse(self._sessions.forget)
+                    await conversations.start()
+                    self._conversations = conversations
+        return self._conversations
+
+    def _count_others(self) -> int:
+        return 0 if self._conversations is None else len(self._conversations)
+
+    def _end(self, session: Session) -> None:
+        """End the SDK's half of a session that has ended."""
+        if self._conversations is not None and session.has_conversation:
+            task = asyncio.create_task(self._conversations.end(session))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+
+_FULL: Final = b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Too many open sessions"}}' % INTERNAL_ERROR
+
+
+def _owner(scope: Scope) -> Mapping[str, Any] | None:
+    """The principal of a request, as sessions are bound to it; `None` where it has no token."""
+    user = scope.get("user")
+    if user is None:
+        return None
+    from ....sdk.auth import AuthenticatedUser, authorization_context
+
+    return {**authorization_context(user)} if isinstance(user, AuthenticatedUser) else None
+
+
+def _replay(message: Message, receive: Receive) -> Receive:
+    """What gives a message that was received again, and then what comes after it."""
+    waiting = [message]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+async def _send(send: Send, status: int, body: bytes, session: Session | None = None) -> None:
+    headers: Sequence[tuple[bytes, bytes]] = (_JSON, (b"content-length", str(len(body)).encode()))
+    if session is not None:
+        headers = (*headers, (b"mcp-session-id", session.id.encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,67 @@
+"""Access tokens, where the manifest or the embedder wants them, and what clients read to get one (RFC 9728).
+
+Takes the endpoint; gives it behind the authentication, with the routes of the protected resource's metadata.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
+
+from ....sdk.http import build_resource_metadata_url, create_protected_resource_routes
+from .authentication import Authentication
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.routing import BaseRoute, Route
+    from starlette.types import ASGIApp
+
+    from ....sdk.auth import TokenVerifier
+    from ...core.core import Core
+
+
+def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[ASGIApp, list[BaseRoute]]:
+    """The endpoint for callers with a token.
+
+    Args:
+        endpoint: Answers them.
+        core: The server.
+        verifier: Checks tokens; by default as the manifest's `auth` says.
+    """
+    routes: list[BaseRoute] = []
+    auth: Mapping[str, Any] | None = core.package.manifest.get("auth")
+    required = () if auth is None else auth.get("requiredScopes") or ()
+    resource = None if auth is None else _url(auth.get("resource") or auth["audience"])
+    if auth is not None and resource is not None:
+        routes += _metadata(core, auth, resource)
+    protected = Authentication(
+        endpoint,
+        _verifier(auth or {}) if verifier is None else verifier,
+        required=required,
+        metadata_url=None if resource is None else str(build_resource_metadata_url(resource)),
+        scopes=core.scopes,
+        audiences=() if auth is None else (auth["audience"], auth.get("resource") or auth["audience"]),
+        recorder=core.recorder,
+    )
+    return protected, routes
+
+
+def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
+    """What checks access tokens as the manifest says."""
+    from ....policy.tokens import Tokens
+
+    return Tokens(auth)
+
+
+def _metadata(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:
+    """Where clients read who issues tokens for this server, and which scopes there are (RFC 9728)."""
+    scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
+    name = core.identity.get("title") or core.identity["name"]
+    return create_protected_resource_routes(resource, [_url(auth["issuer"])], list(scopes or ()) or None, name)
+
+
+def _url(text: str) -> AnyHttpUrl:
+    """A URL as it is written: `https://example.com` gets no slash at its end, which another issuer would have."""
+    return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)
