@@ -497,7 +497,7 @@ def test_an_asgi_application_logs_no_session_and_no_secret(
     with asgi(package.asgi_app(handlers)) as url:
         anyio.run(use, url)
     logged = caplog.text
-    assert "Created new transport with session ID: [session]" in logged
+    assert "Received session ID: [session]" in logged
     assert not re.search(r"\b[0-9a-f]{32}\b", logged)
     assert not leaks(logged, (SECRET, LONG))
     assert "RuntimeError: no login with [redacted]" in logged

@@ -20,7 +20,8 @@ from starlette.responses import PlainTextResponse
 
 from toolwright_runtime.server.core.principal import Principal
 from toolwright_runtime.server.transports.http import resumption
-from toolwright_runtime.server.transports.http.resumption import Awaited, Resumption, SharedReplay
+from toolwright_runtime.server.transports.http.awaited import Awaited
+from toolwright_runtime.server.transports.http.resumption import Resumption, SharedReplay
 from toolwright_runtime.server.transports.http.streams import Bounded, Streams, TooManyStreamsError
 from toolwright_runtime.state.store import Store
 from toolwright_runtime.state.stores import store_at
@@ -215,7 +216,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumption, "_LOOK", 1000.0)
+    monkeypatch.setattr(resumption, "LOOK", 1000.0)
     async with opened(state) as store:
         awaited = Awaited(store)
         replay = SharedReplay(awaited)
@@ -255,7 +256,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
             """Nobody hears it."""
 
         monkeypatch.setattr(store, "publish", lost)
-        monkeypatch.setattr(resumption, "_LOOK", 1000.0)
+        monkeypatch.setattr(resumption, "LOOK", 1000.0)
         app = Resumption(_no_session, awaited, OPEN)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
@@ -265,7 +266,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
         waiting.leave()
         await asyncio.wait_for(waiting.task, 10)
         assert not awaited._waiting
-        monkeypatch.setattr(resumption, "_LOOK", 0.05)
+        monkeypatch.setattr(resumption, "LOOK", 0.05)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
         assert '"text":"one"' in await waiting.text()
@@ -274,7 +275,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
 
 
 async def test_who_waits_in_vain_is_told_to_come_again(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumption, "_PATIENCE", 0.1)
+    monkeypatch.setattr(resumption, "PATIENCE", 0.1)
     async with opened(state) as store:
         awaited = Awaited(store)
         first = await SharedReplay(awaited).store_event("7", None)

@@ -20,6 +20,7 @@ from mcp.shared.message import SessionMessage
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import asgi, piped
+from toolwright_runtime.server.server import PackageServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -250,7 +251,7 @@ async def test_a_client_goes_there_and_calls_again(package: ModuleType, way: str
     with ExitStack() as stack:
         app = package.asgi_app(desk)
         desk.server = app.state.server
-        target: Any = piped(desk.server, way == "legacy")
+        target: Any = piped(PackageServer(app.state.server), way == "legacy")
         if way == "http":
             target = handshaking(f"{stack.enter_context(asgi(app))}/mcp")
         async with package.VisitsClient.connect(target, on_question=visit) as made:

@@ -15,6 +15,7 @@ from ....observability.logs import named_after, redact_library_logs
 from ....state.store import MEMORY
 from ...core.building import build_core
 from ...execution.threads import THREADS
+from .awaited import Awaited
 from .direct import DirectHttp
 from .heads import Allowed
 from .health import routes as health_routes
@@ -108,6 +109,7 @@ def asgi_app(
     hosts = [form for host in all_hosts for form in ([host] if _has_port(host) else [host, f"{host}:*"])]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     streams = Streams(max_listeners, max_listeners_each)
+    awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
 
     def converse(ended: Callable[[str], None]) -> Conversations:
         from .conversation import Conversations
@@ -115,6 +117,7 @@ def asgi_app(
         return Conversations(
             core,
             streams,
+            awaited,
             hosts=hosts,
             origins=origins,
             is_protected=is_protected,

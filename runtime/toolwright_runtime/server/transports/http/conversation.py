@@ -17,11 +17,11 @@ from ....sdk.http import (
     TransportSecuritySettings,
 )
 from ...core.principal import ANONYMOUS, current
-from ...direct.keys import WANTS
+from ...direct.keys import HANDED_OVER, WANTS
 from ...server import PackageServer
 from .bad_requests import BadRequests
 from .replay import Archive
-from .resumption import Awaited, Resumption, SharedReplay
+from .resumption import Resumption, SharedReplay
 from .streams import Bounded
 from .uploads import Uploads
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ....sdk.http import EventStore
     from ...core.core import Core
+    from .awaited import Awaited
     from .sessions import Session
     from .streams import Streams
 
@@ -49,6 +50,7 @@ class Conversations:
         self,
         core: Core,
         streams: Streams,
+        awaited: Awaited | None,
         *,
         hosts: list[str],
         origins: list[str],
@@ -63,6 +65,7 @@ class Conversations:
         Args:
             core: The server.
             streams: The streams that only wait.
+            awaited: Who waits for messages of sessions of other processes, where state is shared.
             hosts: The hosts to answer.
             origins: The origins to answer.
             is_protected: Whether others are refused.
@@ -86,9 +89,9 @@ class Conversations:
         )
         manager.ended = ended
         endpoint: ASGIApp = StreamableHTTPASGIApp(manager)
-        if core.store.is_shared and not stateless:
-            manager.awaited = Awaited(core.store)
-            endpoint = Resumption(endpoint, manager.awaited, security)
+        if awaited is not None:
+            manager.awaited = awaited
+            endpoint = Resumption(endpoint, awaited, security)
         self._app: ASGIApp = Uploads(BadRequests(Bounded(endpoint, every_get=stateless)))
         self._running: asyncio.Task[None] | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
@@ -173,7 +176,7 @@ class _Manager(StreamableHTTPSessionManager):
             self._session_owners[session.id] = session.owner  # type: ignore[assignment]
         headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
         headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
-        shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
+        shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants, HANDED_OVER: None}
         hello = {"id": "toolwright/replayed", "method": "initialize", "params": session.opening}
         await self._serve_opening_request(transport, shaking, _body({"jsonrpc": "2.0", **hello}), _ignore)
         if session.is_initialized:

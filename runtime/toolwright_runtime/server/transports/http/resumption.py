@@ -12,11 +12,9 @@ import asyncio
 import json
 import re
 import secrets
-from collections import defaultdict
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
-from weakref import WeakValueDictionary
 
 import anyio
 from mcp_types import JSONRPCError, JSONRPCResponse
@@ -26,16 +24,17 @@ from ....sdk.http import EventMessage, EventStore, TransportSecurityMiddleware
 from ....state.budget import BudgetExceeded
 from ....state.store import StateLost
 from ...core.principal import ANONYMOUS, current
+from .awaited import LOOK, PATIENCE
 from .replay import Sent, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
 
     from mcp_types import JSONRPCMessage
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ....sdk.http import EventCallback, TransportSecuritySettings
     from ....state.store import Store
+    from .awaited import Awaited
 
 _KIND: Final = "event"
 
@@ -47,12 +46,6 @@ _EVENTS: Final = 512
 
 _BYTES: Final = 4 * 1024 * 1024
 """Bytes that the messages of one session may take together; its newest is kept however large it is."""
-
-_PATIENCE: Final = 20.0
-"""Seconds that a client is kept waiting for an answer that another process may still give; then it comes again."""
-
-_LOOK: Final = 5.0
-"""Seconds between two looks for it, where nothing is heard of it."""
 
 _RETRY: Final = 1000
 """Milliseconds after which the client should come again."""
@@ -72,9 +65,6 @@ _ANSWER: Final = "answer"
 _Number: TypeAlias = "int | Literal['answer']"
 """The number of a message on its stream. The answer, the last one, is found without its number."""
 
-_ASKED: Final = "events-asked"
-_KEPT: Final = "events-kept"
-
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
@@ -90,65 +80,6 @@ class _Stream:
     def id(self, number: _Number) -> str:
         """What the client is told to come back with; after the answer, nothing comes."""
         return f"{self.session}.{number}/{self.name}"
-
-
-class Awaited:
-    """The sessions that somebody waits for at another process: only of these it is published that there is a message.
-
-    Whoever begins to wait asks all processes, and the one that has the session answers from then on. A word that is
-    missed costs no more than time: those who wait look by themselves now and then, and ask again.
-    """
-
-    def __init__(self, store: Store) -> None:
-        """Take where messages are kept."""
-        self.store = store
-        self._here: WeakValueDictionary[str, SharedReplay] = WeakValueDictionary()
-        self._until: dict[str, float] = {}
-        self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        store.hear(_ASKED, self._asked)
-        store.hear(_KEPT, self._heard)
-
-    def add(self, session: str, replay: SharedReplay) -> None:
-        """Take note of a session of this process."""
-        self._here[session] = replay
-
-    async def tell(self, session: str) -> None:
-        """Say that a session has another message, if somebody waits for that. Raises StateLost."""
-        if (until := self._until.get(session)) is None:
-            return
-        if until > asyncio.get_running_loop().time():
-            await self.store.publish(_KEPT, session.encode())
-        else:
-            del self._until[session]
-
-    async def ask(self, session: str) -> None:
-        """Have the process of a session say when it has another message. Raises StateLost."""
-        await self.store.publish(_ASKED, session.encode())
-
-    @contextmanager
-    def waiting(self, session: str) -> Generator[asyncio.Event, None, None]:
-        """An event that is set when a session may have another message; whoever waits clears it."""
-        woken = asyncio.Event()
-        self._waiting[session].add(woken)
-        try:
-            yield woken
-        finally:
-            self._waiting[session].discard(woken)
-            if not self._waiting[session]:
-                del self._waiting[session]
-
-    async def _asked(self, data: bytes | None) -> None:
-        session = "" if data is None else data.decode()
-        if session in self._here:
-            now = asyncio.get_running_loop().time()
-            self._until = {name: until for name, until in self._until.items() if until > now}
-            self._until[session] = now + _PATIENCE + _LOOK
-            await self.tell(session)
-
-    async def _heard(self, data: bytes | None) -> None:
-        sessions = [*self._waiting] if data is None else [data.decode()]
-        for woken in [woken for session in sessions for woken in self._waiting.get(session, ())]:
-            woken.set()
 
 
 class SharedReplay(EventStore):
@@ -345,7 +276,7 @@ class Resumption:
             TimeoutError: The client takes nothing.
         """
         loop = asyncio.get_running_loop()
-        end = loop.time() + _PATIENCE
+        end = loop.time() + PATIENCE
         with self._awaited.waiting(stream.session) as woken:
             try:
                 await self._awaited.ask(stream.session)
@@ -367,7 +298,7 @@ class Resumption:
                     if (left := end - loop.time()) <= 0:
                         return number
                     try:
-                        async with asyncio.timeout(min(_LOOK, left)):
+                        async with asyncio.timeout(min(LOOK, left)):
                             await woken.wait()
                     except TimeoutError:
                         await self._awaited.ask(stream.session)

@@ -1,0 +1,86 @@
+"""Who waits at one process for what another one still has to send.
+
+Takes sessions that are waited for; tells all processes, by the store, of messages of these alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from ....state.store import Store
+    from .resumption import SharedReplay
+
+PATIENCE: Final = 20.0
+"""Seconds that a client is kept waiting for an answer that another process may still give; then it comes again."""
+
+LOOK: Final = 5.0
+"""Seconds between two looks for it, where nothing is heard of it."""
+
+_ASKED: Final = "events-asked"
+_KEPT: Final = "events-kept"
+
+
+class Awaited:
+    """The sessions that somebody waits for at another process: only of these it is published that there is a message.
+
+    Whoever begins to wait asks all processes, and the one that has the session answers from then on. A word that is
+    missed costs no more than time: those who wait look by themselves now and then, and ask again.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Take where messages are kept."""
+        self.store = store
+        self._here: WeakValueDictionary[str, SharedReplay] = WeakValueDictionary()
+        self._until: dict[str, float] = {}
+        self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        store.hear(_ASKED, self._asked)
+        store.hear(_KEPT, self._heard)
+
+    def add(self, session: str, replay: SharedReplay) -> None:
+        """Take note of a session of this process."""
+        self._here[session] = replay
+
+    async def tell(self, session: str) -> None:
+        """Say that a session has another message, if somebody waits for that. Raises StateLost."""
+        if (until := self._until.get(session)) is None:
+            return
+        if until > asyncio.get_running_loop().time():
+            await self.store.publish(_KEPT, session.encode())
+        else:
+            del self._until[session]
+
+    async def ask(self, session: str) -> None:
+        """Have the process of a session say when it has another message. Raises StateLost."""
+        await self.store.publish(_ASKED, session.encode())
+
+    @contextmanager
+    def waiting(self, session: str) -> Generator[asyncio.Event, None, None]:
+        """An event that is set when a session may have another message; whoever waits clears it."""
+        woken = asyncio.Event()
+        self._waiting[session].add(woken)
+        try:
+            yield woken
+        finally:
+            self._waiting[session].discard(woken)
+            if not self._waiting[session]:
+                del self._waiting[session]
+
+    async def _asked(self, data: bytes | None) -> None:
+        session = "" if data is None else data.decode()
+        if session in self._here:
+            now = asyncio.get_running_loop().time()
+            self._until = {name: until for name, until in self._until.items() if until > now}
+            self._until[session] = now + PATIENCE + LOOK
+            await self.tell(session)
+
+    async def _heard(self, data: bytes | None) -> None:
+        sessions = [*self._waiting] if data is None else [data.decode()]
+        for woken in [woken for session in sessions for woken in self._waiting.get(session, ())]:
+            woken.set()
