@@ -6,6 +6,7 @@ Code asks a revision what it has, and never compares dates: `Revision.of(date).h
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Revision:
         return feature in self.features
 
     @staticmethod
+    @lru_cache(64)
     def of(date: str) -> Revision:
         """The revision of a date; of a date that is not listed, the newest that is older, or else the oldest."""
         return next((revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0])

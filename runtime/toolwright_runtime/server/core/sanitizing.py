@@ -17,6 +17,8 @@ from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import Cleaned, clean, escape_controls
 from ...values.text import replace_surrogates
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
@@ -54,7 +56,7 @@ def repair_unicode(value: Any) -> tuple[Any, int | None]:
     validation says what is wrong with it.
     """
     try:
-        return value, len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+        return value, len(_encode(value).encode())
     except UnicodeEncodeError:
         return repair_unicode(_join_halves(value))
     except (RecursionError, TypeError, ValueError):
@@ -72,7 +74,7 @@ def encode_json(value: Any) -> tuple[Any, str]:
         DepthError: No message can carry it.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _encode(value)
     except RecursionError:
         raise DepthError from None
     if is_too_deep(value, text):

@@ -202,5 +202,4 @@ def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:
     return _dump({"jsonrpc": "2.0", "id": request_id, "error": said}).encode()
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_dump: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -146,10 +146,25 @@ def asgi_app(
     endpoint = _Named(endpoint, core.package.name)
     if health:
         routes += health_routes(core)
-    app = Starlette(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: direct.running())
+    app = _Application(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: direct.running())
+    app.path, app.endpoint = path, endpoint
     app.state.server = core
     redact_library_logs()
     return app
+
+
+class _Application(Starlette):
+    """The application. Without middlewares of an embedder, requests for the endpoint go there at once."""
+
+    path: str
+    endpoint: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_ours = scope["type"] == "http" and scope["path"] == self.path and not scope.get("root_path")
+        if is_ours and not self.user_middleware and not self.exception_handlers:
+            await self.endpoint(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 class _Named:

@@ -15,8 +15,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
 from ....observability.logs import Tally, log
 from ....values.json import is_list
 
@@ -105,6 +103,7 @@ class Connections:
     def __init__(self, bounds: Bounds) -> None:
         """Take the bounds."""
         self.bounds = bounds
+        self._kind = _connection_kind()
         self._open: dict[Connection, str] = {}
         self._of: Counter[str] = Counter()
         self._waiting = _WaitingConnections()
@@ -116,7 +115,7 @@ class Connections:
 
     def protocol(self, **options: Any) -> Connection:
         """What speaks HTTP on a new connection."""
-        return Connection(self, **options)
+        return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
         """Whether a new connection may stay; if so, it is counted. One that keeps the server waiting makes room."""
@@ -168,12 +167,49 @@ class Connections:
         return oldest is not None
 
 
-class Connection(H11Protocol):
-    """One connection. uvicorn waits for a request without end; here there is a deadline.
+class Corked:
+    """A transport that sends what is written in one turn of the event loop at once: the head of an answer and its body.
+
+    All but writing and closing is the transport's own.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the transport."""
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Have it sent at the end of the turn."""
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Close the transport when all is sent."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(waiting))
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the transport has."""
+        return getattr(self._transport, name)
+
+
+class Connection(asyncio.Protocol):
+    """One connection, in front of uvicorn's protocol. That waits for a request without end; here there is a deadline.
 
     Attributes:
         is_used: Whether a whole request has come on it.
     """
+
+    transport: asyncio.Transport
+    loop: asyncio.AbstractEventLoop
+    timeout_keep_alive: float
 
     def __init__(self, connections: Connections, **options: Any) -> None:
         """Take those that it is one of, and what uvicorn wants to know."""
@@ -191,7 +227,7 @@ class Connection(H11Protocol):
             transport.write(_FULL)
             transport.close()
             return
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
         self._wait(0.0)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -209,7 +245,7 @@ class Connection(H11Protocol):
         """Wait for the next request."""
         self._all.heard(self)
         self._wait(float(self.timeout_keep_alive))
-        super().on_response_complete()  # which may find that it has come
+        super().on_response_complete()  # type: ignore[misc]  # uvicorn's protocols have it; it may find that it has come
         self._look()
 
     def _look(self) -> None:
@@ -237,6 +273,17 @@ class Connection(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _connection_kind() -> type[Connection]:
+    """What parses HTTP: httptools, which the extra `server` brings, or else h11."""
+    try:
+        from .parsing_c import HttptoolsConnection
+    except ImportError:
+        from .parsing_python import H11Connection
+
+        return H11Connection
+    return HttptoolsConnection
 
 
 def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
 from sse_starlette.sse import AppStatus
-from starlette.datastructures import Headers
 
 from ..in_flight import LISTENING
 from ..signals import stop_signals
@@ -144,7 +143,7 @@ class GracefulServer(uvicorn.Server):
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_call = scope["type"] == "http" and scope["method"] == "POST"
-        if not is_call or Headers(scope=scope).get("mcp-method") == LISTENING:
+        if not is_call or (b"mcp-method", LISTENING.encode()) in scope["headers"]:
             await self._app(scope, receive, send)
             return
         self._under_way += 1

@@ -1,0 +1,43 @@
+"""HTTP parsed in C, by httptools, which the extra `server` brings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .connections import Connection
+
+if TYPE_CHECKING:
+    from .connections import Connections
+
+_HEAD: Final = 16 * 1024
+"""Bytes of a head that have come without its end, as h11 has it; httptools has no bound of its own."""
+
+
+class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
+    """One connection."""
+
+    def __init__(self, connections: Connections, **options: Any) -> None:
+        """Take those that it is one of, and what uvicorn wants to know."""
+        super().__init__(connections, **options)
+        self._is_in_head = False
+        self._unfinished = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come; a head without an end is refused."""
+        if self._is_in_head:
+            self._unfinished += len(data)
+        super().data_received(data)
+        if self._is_in_head and self._unfinished > _HEAD and not self.transport.is_closing():
+            self.send_400_response("Invalid HTTP request received.")
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._is_in_head, self._unfinished = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """A head has ended."""
+        self._is_in_head = False
+        super().on_headers_complete()
