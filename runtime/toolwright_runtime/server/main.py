@@ -265,8 +265,8 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
     from .transports.http import asgi
-    from .transports.http.connections import Bounds
-    from .transports.http.graceful_shutdown import GracefulServer
+    from .transports.http.listener.connections import Bounds
+    from .transports.http.listener.graceful_shutdown import GracefulServer
 
     if not options.path.startswith("/"):
         raise StartError(f"--path is {options.path!r}; it must start with /")

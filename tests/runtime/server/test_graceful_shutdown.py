@@ -11,7 +11,7 @@ import pytest
 from sse_starlette.sse import AppStatus
 
 from toolwright_runtime.server.main import listen
-from toolwright_runtime.server.transports.http.graceful_shutdown import GracefulServer
+from toolwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 

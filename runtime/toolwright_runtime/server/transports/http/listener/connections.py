@@ -15,8 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ....observability.logs import Tally, log
-from ....values.json import is_list
+from .....observability.logs import Tally, log
+from .....values.json import is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable

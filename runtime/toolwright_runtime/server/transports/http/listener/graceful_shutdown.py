@@ -7,6 +7,7 @@ sends streams of events cuts all of them off at once, and the answers that they 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
 from contextlib import contextmanager, suppress
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Final, cast
 import uvicorn
 from sse_starlette.sse import AppStatus
 
-from ..in_flight import LISTENING
-from ..signals import stop_signals
+from ...in_flight import LISTENING
+from ...signals import stop_signals
 from .connections import (
     BATCH,
     IDLE,
@@ -77,6 +78,7 @@ class GracefulServer(uvicorn.Server):
                 backlog=BATCH,
                 timeout_keep_alive=IDLE,
                 log_config=None,
+                access_log=logging.getLogger().isEnabledFor(logging.DEBUG),
                 lifespan="on",
                 timeout_graceful_shutdown=seconds + _LAST_ERRORS,
             )

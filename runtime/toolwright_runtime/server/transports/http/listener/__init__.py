@@ -1,0 +1,1 @@
+"""What listens on a network address, and speaks HTTP there."""
