@@ -131,8 +131,11 @@ class Tool:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """The tool's policy in the manifest: its own, and the default of all tools for what it does not set."""
-        return {**(self.package.manifest.get("policy") or {}), **(self.extension.get("policy") or {})}
+        """The tool's policy in the manifest: its own, and the default of all tools for what it does not set.
+
+        Do not change it.
+        """
+        return self.package.policy_of(self.name)
 
     @property
     def redacted(self) -> list[str]:
@@ -240,6 +243,7 @@ class Package:
         self.templates = {row.uri: row for row in templates}
         self.prompts = {row.name: row for row in prompts}
         self.handlers = handlers
+        self._policies: dict[str, dict[str, Any]] = {}
         self._entries: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
 
     @cached_property
@@ -267,6 +271,13 @@ class Package:
             for _, extension in self.entries(section).values()
         ]
         return frozenset(key for policy in policies for key, value in policy.items() if value)
+
+    def policy_of(self, name: str) -> dict[str, Any]:
+        """Return the policy of a tool: its own, and the default of all tools for what it does not set."""
+        if name not in self._policies:
+            own: Mapping[str, Any] = self.entries("tools")[name][1].get("policy") or {}
+            self._policies[name] = {**(self.manifest.get("policy") or {}), **own}
+        return self._policies[name]
 
     @cached_property
     def has_tasks(self) -> bool:

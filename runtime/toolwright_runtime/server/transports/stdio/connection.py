@@ -60,24 +60,28 @@ class Connection:
         self._tasks: set[asyncio.Task[None]] = set()
         core.publishers.append(self._tell)
 
+    def takes(self, line: Line) -> bool:
+        """Begin to answer what a line says, if it is a plain request; whether it is."""
+        message = self._parse(line)
+        if message is None or not plain.is_request(message) or not self._is_plain(message, line):
+            return False
+        self._answer(message)
+        return True
+
     async def take(self, line: Line) -> None:
         """Answer what a line says, or begin to."""
-        if not line.data.strip():
+        if not line.data.strip() or self.takes(line):
             return
-        message = parse(line.data) if line.is_whole and self._is_direct else None
-        if message is None:
-            await self._pass_on(line)
-        elif plain.is_request(message):
-            if self._takes(message, line):
-                self._answer(message)
-            else:
-                await self._pass_on(line)
-        elif plain.is_notification(message):
+        message = self._parse(line)
+        if message is not None and plain.is_notification(message):
             await self._hear(message, line)
         else:
             await self._pass_on(line)
 
-    def _takes(self, message: Mapping[str, Any], line: Line) -> bool:
+    def _parse(self, line: Line) -> dict[str, Any] | None:
+        return parse(line.data) if line.is_whole and self._is_direct else None
+
+    def _is_plain(self, message: Mapping[str, Any], line: Line) -> bool:
         """Whether a request is answered directly."""
         if message["id"] in self._runs or is_observed():
             return False

@@ -62,7 +62,7 @@ async def _serve(core: Core, wire: Wire) -> None:
 
 
 async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
-    async with core.lifespan(), lines_of(wire.source) as lines:
+    async with core.lifespan(), lines_of(wire.source, connection.takes) as lines:
         try:
             async for line in lines:
                 await connection.take(line)

@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 import threading
+from collections import deque
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,7 @@ LONGEST: Final = 32 * 1024 * 1024
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _CHUNK: Final = 1 << 16  # bytes read at once
+_AHEAD: Final = 64  # lines that may wait before no more is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,47 +84,93 @@ def _flush_lines() -> Generator[None, None, None]:
 
 
 @asynccontextmanager
-async def lines_of(descriptor: int) -> AsyncGenerator[AsyncIterator[Line], None]:
-    """What comes in: without threads from a pipe, through one from anything else."""
-    reader = asyncio.StreamReader()
+async def lines_of(descriptor: int, take: Callable[[Line], bool]) -> AsyncGenerator[AsyncIterator[Line], None]:
+    """What comes in, without threads from a pipe, through one from anything else.
+
+    Args:
+        descriptor: Where it comes in.
+        take: Takes a line at once, if it wants it; the others are what this gives, in order.
+    """
     loop = asyncio.get_running_loop()
+    lines = _Lines(take)
     if not _is_pipe(descriptor):
-        threading.Thread(target=_pump, args=(descriptor, reader, loop), daemon=True).start()
-        yield _lines(reader)
+        threading.Thread(target=_pump, args=(descriptor, lines, loop), daemon=True).start()
+        yield lines.waiting()
         return
     pipe = os.fdopen(descriptor, "rb", 0, closefd=False)
-    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    transport, _ = await loop.connect_read_pipe(lambda: lines, pipe)
     try:
-        yield _lines(reader)
+        yield lines.waiting()
     finally:
         transport.close()
         os.set_blocking(descriptor, True)
 
 
-def _pump(descriptor: int, reader: asyncio.StreamReader, loop: asyncio.AbstractEventLoop) -> None:
+def _pump(descriptor: int, lines: _Lines, loop: asyncio.AbstractEventLoop) -> None:
     """Read from a file or a terminal, which only a thread can wait for."""
     with suppress(RuntimeError):  # the loop is closed; nobody reads any more
         while chunk := os.read(descriptor, _CHUNK):
-            loop.call_soon_threadsafe(reader.feed_data, chunk)
-        loop.call_soon_threadsafe(reader.feed_eof)
+            loop.call_soon_threadsafe(lines.data_received, chunk)
+        loop.call_soon_threadsafe(lines.connection_lost, None)
 
 
-async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[Line, None]:
-    """Each line, as it comes. Of a line that is too long only the start is kept."""
-    rest = bytearray()
-    skipping = False
-    while chunk := await reader.read(_CHUNK):
+class _Lines(asyncio.Protocol):
+    """Makes lines of what comes in. Of a line that is too long only the start is kept."""
+
+    def __init__(self, take: Callable[[Line], bool]) -> None:
+        self._take = take
+        self._rest = bytearray()
+        self._is_skipping = False
+        self._waiting: deque[Line] = deque()
+        self._is_busy = False
+        self._is_over = False
+        self._woken = asyncio.Event()
+        self._transport: asyncio.ReadTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.ReadTransport):
+            self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        rest = self._rest
         searched = len(rest)
-        rest += chunk
+        rest += data
         while (end := rest.find(b"\n", searched)) >= 0:
-            yield Line(bytes(rest[:_CHUNK]), is_whole=False) if skipping else Line(bytes(rest[:end]))
+            self._give(Line(bytes(rest[:_CHUNK]), is_whole=False) if self._is_skipping else Line(bytes(rest[:end])))
             del rest[: end + 1]
-            searched, skipping = 0, False
-        if len(rest) > LONGEST or skipping:
-            skipping = True
+            searched, self._is_skipping = 0, False
+        if len(rest) > LONGEST or self._is_skipping:
+            self._is_skipping = True
             del rest[_CHUNK:]
-    if rest:
-        yield Line(bytes(rest), is_whole=not skipping)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio names it
+        if self._rest:
+            self._give(Line(bytes(self._rest), is_whole=not self._is_skipping))
+        self._is_over = True
+        self._woken.set()
+
+    def _give(self, line: Line) -> None:
+        """Have a line taken at once, unless one before it waits."""
+        if not self._waiting and not self._is_busy and self._take(line):
+            return
+        self._waiting.append(line)
+        self._woken.set()
+        if len(self._waiting) == _AHEAD and self._transport is not None:
+            self._transport.pause_reading()
+
+    async def waiting(self) -> AsyncIterator[Line]:
+        """The lines that were not taken at once; while one is looked at, the next ones wait."""
+        while True:
+            self._is_busy = True
+            while self._waiting:
+                yield self._waiting.popleft()
+                if len(self._waiting) == _AHEAD - 1 and self._transport is not None:
+                    self._transport.resume_reading()
+            self._is_busy = False
+            if self._is_over:
+                return
+            self._woken.clear()
+            await self._woken.wait()
 
 
 class Output:
