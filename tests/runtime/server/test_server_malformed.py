@@ -11,7 +11,8 @@ import pytest
 
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
-from toolwright_runtime.server.transports.framing import LONGEST, incoming
+from toolwright_runtime.server.transports.framing import incoming
+from toolwright_runtime.server.transports.stdio.wire import LONGEST
 from toolwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ class DirectExchange:
         """It is plain."""
         return True
 
-    def observe(self, _transport: Transport) -> None:
+    def observe(self, transport: Transport) -> None:  # noqa: ARG002 - others look at it
         """Nobody listens: else it would not be here."""
         return
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ....mcp.errors import INTERNAL_ERROR, ProtocolError
-from ...core.principal import Principal
+    from ...core.principal import Principal
 
 LISTENERS: Final = 1000
 """Streams of `subscriptions/listen` that may be open."""

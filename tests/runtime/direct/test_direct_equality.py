@@ -1,0 +1,347 @@
+"""The direct path and the SDK answer the same conversations alike: the SDK is the oracle.
+
+What is meant to differ stands in a comparison here, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from copy import deepcopy
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from packages import generate, imported, manifest, tool
+from serving import asgi
+from toolwright_runtime.server.core.building import build_core
+from toolwright_runtime.server.core.core import Core
+from toolwright_runtime.server.transports.stdio.connection import Connection
+from toolwright_runtime.server.transports.stdio.wire import Line
+
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}
+TOOLS = [
+    tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}}, outputSchema={"type": "object"}),
+    tool("say", {"text": {"type": "string"}}),
+    tool("fail", {"how": {"type": "string"}}),
+    tool("talk", {"level": {"type": "string"}}),
+    tool("sure", {}, toolwright={"policy": {"confirm": True}}),
+    tool("mirror", {"place": {"type": "string", "x-mcp-header": "Place"}}),
+]
+MORE: dict[str, Any] = {
+    "resources": [{"uri": "docs://a", "name": "a", "toolwright": {"text": "A"}}],
+    "resourceTemplates": [{"uriTemplate": "docs://each/{name}", "name": "each"}],
+    "prompts": [
+        {"name": "hello", "arguments": [{"name": "who"}], "toolwright": {"messages": [{"text": "Hello {{who}}"}]}}
+    ],
+    "pageSize": 3,
+}
+CALLS: Sequence[Mapping[str, Any]] = (
+    {"name": "add", "arguments": {"a": 1, "b": 2}},
+    {"name": "add", "arguments": {"a": "one"}},
+    {"name": "say", "arguments": {"text": "snow \N{SNOWMAN} \u202e"}},
+    {"name": "say"},
+    {"name": "fail", "arguments": {"how": "tool"}},
+    {"name": "fail", "arguments": {"how": "crash"}},
+    {"name": "talk", "arguments": {"level": "error"}},
+    {"name": "talk", "arguments": {"level": "debug"}, "_meta": {"progressToken": "t"}},
+    {"name": "sure"},
+    {"name": "mirror", "arguments": {"place": "here"}},
+    {"name": "nowhere"},
+)
+REQUESTS: Sequence[tuple[str, Mapping[str, Any] | None]] = (
+    ("ping", None),
+    ("server/discover", None),
+    ("tools/list", None),
+    ("tools/list", {"cursor": "nowhere"}),
+    ("resources/list", {}),
+    ("resources/templates/list", {}),
+    ("resources/read", {"uri": "docs://a"}),
+    ("resources/read", {"uri": "docs://each/x"}),
+    ("resources/read", {"uri": "docs://nowhere"}),
+    ("prompts/list", {}),
+    ("prompts/get", {"name": "hello", "arguments": {"who": "you"}}),
+    ("prompts/get", {"name": "nobody"}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "hello"}, "argument": {"name": "who", "value": "y"}},
+    ),
+    ("logging/setLevel", {"level": "debug"}),
+    ("logging/setLevel", {"level": "loud"}),
+    ("resources/subscribe", {"uri": "docs://a"}),
+    ("nothing/known", {}),
+    *(("tools/call", call) for call in CALLS),
+)
+ODD: Sequence[Any] = (None, True, 0, -1, 1.5, 1 << 70, "", "\ud800", "x", [], [1], {}, {"a": None}, "2026-07-28")
+
+
+class Handlers:
+    async def add(self, args: Any, ctx: Any) -> Any:
+        return {"sum": (args.model_extra or {}).get("a", 0)} if not hasattr(args, "a") else {"sum": args.a}
+
+    async def say(self, args: Any, ctx: Any) -> str:
+        return str(getattr(args, "text", None))
+
+    async def fail(self, args: Any, ctx: Any) -> str:
+        from toolwright_runtime import ToolError
+
+        raise ToolError("no") if args.how == "tool" else RuntimeError("secret")
+
+    async def talk(self, args: Any, ctx: Any) -> str:
+        await ctx.progress(1, 2, "half")
+        await ctx.log(args.level or "info", {"said": "this"})
+        return f"{ctx.revision} {ctx.can('elicitation')} {ctx.principal}"
+
+    async def sure(self, args: Any, ctx: Any) -> str:
+        return "done"
+
+    async def mirror(self, args: Any, ctx: Any) -> str:
+        return str(args.place)
+
+    async def read_each(self, args: Any, ctx: Any) -> str:
+        return f"each {args.name}"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("equal")
+    with imported(folder, generate(folder, manifest(TOOLS, name="equal", **MORE))) as module:
+        yield module
+
+
+def request(number: Any, method: str, params: Mapping[str, Any] | None, *, stateless: bool) -> dict[str, Any]:
+    message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+    if stateless:
+        params = {**(params or {}), "_meta": {**META, **(params or {}).get("_meta", {})}}
+    return message if params is None else {**message, "params": deepcopy(dict(params))}
+
+
+def shaking(revision: str) -> dict[str, Any]:
+    params = {"protocolVersion": revision, "capabilities": {"elicitation": {}}, "clientInfo": META[_INFO]}
+    return {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params}
+
+
+_INFO = "io.modelcontextprotocol/clientInfo"
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each container in a message with each of its keys."""
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(below, dict | list):
+            yield from places(below)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> tuple[bool, list[Any]]:
+    """Requests of one client, most of them plain and some odd, after a handshake or without."""
+    stateless = draw(st.booleans())
+    chosen = draw(st.lists(st.sampled_from(REQUESTS), min_size=1, max_size=6))
+    messages: list[Any] = [request(n, *each, stateless=stateless) for n, each in enumerate(chosen)]
+    for message in messages:
+        if draw(st.integers(0, 2)):
+            continue
+        container, key = draw(st.sampled_from([*places(message)]))
+        how = draw(st.sampled_from(["drop", "change", "add"]))
+        if how == "drop" and isinstance(container, dict):
+            del container[key]
+        elif how == "add" and isinstance(container, dict):
+            container[draw(st.sampled_from(["extra", "_meta", "task", "cursor", "id"]))] = draw(st.sampled_from(ODD))
+        else:
+            container[key] = draw(st.sampled_from(ODD))
+    if not stateless and draw(st.integers(0, 9)):
+        messages = [shaking(draw(st.sampled_from(REVISIONS))), READY, *messages]
+    return stateless, messages
+
+
+class Sink:
+    """Where the answers go."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+        self._answered = 0
+
+    def questions(self) -> list[Any]:
+        """The requests to the client that came since the last look."""
+        new, self._answered = self.lines[self._answered :], len(self.lines)
+        return [line for line in new if "method" in line and "id" in line]
+
+    async def send(self, line: bytes) -> None:
+        self.lines.append(json.loads(line))
+
+
+async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[Any]:
+    """What a client on standard input gets, one message after the other."""
+    sink: Any = Sink()
+    async with core.lifespan():
+        connection = Connection(core, sink)
+        connection._is_direct = direct
+        for message in messages:
+            await connection.take(Line(json.dumps(message).encode()))
+            async with asyncio.timeout(20):
+                while connection._due._waiting:
+                    await asyncio.sleep(0.001)
+                    for question in sink.questions():
+                        answer = {"action": "accept", "content": {"confirm": True}}
+                        reply = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
+                        await connection.take(Line(json.dumps(reply).encode()))
+            await asyncio.sleep(0.002)
+        await connection.disconnect()
+        await connection.close()
+    return [normal(line) for line in sink.lines if line.get("id") != "toolwright/replayed"]
+
+
+def normal(message: Any) -> Any:
+    """A message without what is another each time; the state of a question is encrypted."""
+    text = re.sub(r"reference [0-9a-f]+", "reference R", json.dumps(message, sort_keys=True))
+    return json.loads(re.sub(r'"requestState": "[^"]+"', '"requestState": "S"', text))
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(said=conversations())
+def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> None:
+    core = build_core(package.TOOLS["add"].package, Handlers())
+    answers = [asyncio.run(spoken(core, said[1], direct=direct)) for direct in (True, False)]
+    assert answers[0] == answers[1]
+
+
+def variations() -> Iterator[tuple[str, Callable[[list[tuple[str, str]]], list[tuple[str, str]]]]]:
+    """Ways to change the headers of a request."""
+
+    def change(name: str, *values: str) -> Callable[[list[tuple[str, str]]], list[tuple[str, str]]]:
+        return lambda headers: [each for each in headers if each[0] != name] + [(name, value) for value in values]
+
+    yield "as usual", lambda headers: headers
+    for name, odd in (
+        ("accept", ("application/json", "text/event-stream", "*/*", "text/html", "application/json;q=0, */*;q=1")),
+        ("content-type", ("text/plain", "application/json; charset=utf-8", "application/json-seq", "Application/JSON")),
+        ("host", ("evil.example", "localhost:1", "localhost:evil")),
+        ("origin", ("http://evil.example", "http://localhost:3000", "null", "")),
+        ("mcp-protocol-version", ("2025-11-25", "2026-07-28", "2024-11-05", "1999-01-01", "")),
+        ("mcp-method", ("tools/list", "TOOLS/CALL", "")),
+        ("mcp-name", ("add", "=?base64?YWRk?=", "other", "")),
+        ("mcp-session-id", ("nowhere", "\x7f", "")),
+        ("mcp-param-place", ("here", "there", "")),
+    ):
+        yield f"without {name}", change(name)
+        for value in odd:
+            yield f"{name} {value!r}", change(name, value)
+        if name != "host":  # which the client refuses to send
+            yield f"{name} twice", change(name, odd[0], odd[-1])
+
+
+@pytest.fixture(scope="module")
+def urls(package: ModuleType) -> Iterator[list[str]]:
+    """The direct path and the SDK alone, each of the same handlers."""
+    with ExitStack() as stack:
+        found = []
+        for switch in ("1", "0"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("TOOLWRIGHT_DIRECT", switch)
+                app = package.asgi_app(Handlers(), allowed_hosts=["localhost"])
+            found.append(f"{stack.enter_context(asgi(app))}/mcp")
+        yield found
+
+
+def posted(http: httpx2.Client, url: str, message: Any, headers: list[tuple[str, str]]) -> tuple[int, Any, str | None]:
+    """The status, the last message of the answer, and whether it names a session."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    response = http.post(url, content=body, headers=[(name, value.encode("latin-1")) for name, value in headers])
+    text = response.text
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        texts = [line[6:] for line in text.splitlines() if line.startswith("data: ") and line[6:].strip()]
+        text = texts[-1] if texts else ""
+    try:
+        answer = normal(json.loads(text)) if text else None
+    except ValueError:
+        answer = text
+    return response.status_code, answer, "session" if "mcp-session-id" in response.headers else None
+
+
+def usual(message: Mapping[str, Any], revision: str, session: str | None) -> list[tuple[str, str]]:
+    params = message.get("params") or {}
+    headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("mcp-protocol-version", revision),
+    ]
+    if revision == "2026-07-28":
+        headers.append(("mcp-method", message["method"]))
+        name = params.get("uri" if message["method"] == "resources/read" else "name")
+        headers += [("mcp-name", name)] if isinstance(name, str) and message["method"] in _NAMED else []
+    return headers if session is None else [*headers, ("mcp-session-id", session)]
+
+
+_NAMED = ("tools/call", "prompts/get", "resources/read")
+
+
+@pytest.mark.parametrize("revision", [*REVISIONS, "2026-07-28"])
+def test_http(revision: str, urls: Sequence[str]) -> None:
+    stateless = revision == "2026-07-28"
+    with httpx2.Client(timeout=30) as http:
+        sessions: list[str | None] = [None, None]
+        if not stateless:
+            first = shaking(revision)
+            for number, url in enumerate(urls):
+                response = http.post(url, json=first, headers=dict(usual(first, revision, None)))
+                sessions[number] = response.headers["mcp-session-id"]
+                headers = dict(usual(first, revision, sessions[number]))
+                assert http.post(url, json=READY, headers=headers).status_code == 202
+        number = 0
+        for how, change in variations():
+            for method, params in (
+                REQUESTS if how == "as usual" else (("tools/call", CALLS[0]), ("tools/call", CALLS[9]))
+            ):
+                if params is not None and params.get("name") == "sure" and not stateless:
+                    continue  # a question in the middle of a call: its stream waits for the answer
+                number += 1
+                message = request(number, method, params, stateless=stateless)
+                answers = [
+                    posted(http, url, message, change(usual(message, revision, session)))
+                    for url, session in zip(urls, sessions, strict=True)
+                ]
+                if how.startswith("mcp-param") or "session" in how:
+                    answers = [(*answer[:2], None) for answer in answers]
+                assert answers[0] == answers[1], (how, message)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(said=conversations())
+def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str]) -> None:
+    stateless, messages = said
+    with httpx2.Client(timeout=30) as http:
+        sessions: list[str | None] = [None, None]
+        revision = "2026-07-28"
+        for message in messages:
+            if isinstance(message, dict) and message.get("method") == "initialize":
+                revision = message["params"]["protocolVersion"]
+                for number, url in enumerate(urls):
+                    response = http.post(url, json=message, headers=dict(usual(message, revision, None)))
+                    sessions[number] = response.headers["mcp-session-id"]
+                continue
+            if not isinstance(message.get("method"), str) or (message.get("params") or {}) == {"name": "sure"}:
+                continue
+            if not stateless and revision == "2026-07-28":
+                revision = "2025-06-18"
+            named = {**message, "params": message.get("params") if isinstance(message.get("params"), dict) else {}}
+            if not all(isinstance(named["params"].get(key, ""), str) for key in ("name", "uri")):
+                named["params"] = {}
+            try:
+                headers = [usual(named, revision, session) for session in sessions]
+                answers = [posted(http, url, message, each) for url, each in zip(urls, headers, strict=True)]
+            except UnicodeEncodeError:
+                continue
+            assert answers[0] == answers[1], message

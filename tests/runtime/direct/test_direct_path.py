@@ -1,0 +1,212 @@
+"""Which way messages take: what the tables name needs no SDK, and what needs a conversation has one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+from test_direct_equality import MORE, READY, REVISIONS, Handlers, request, shaking, usual
+
+from packages import generate, imported, manifest, tool
+from serving import asgi
+from toolwright_runtime.server.core.building import build_core
+from toolwright_runtime.server.direct import plain
+from toolwright_runtime.server.direct.answers import is_on
+from toolwright_runtime.server.direct.parsing import parse
+from toolwright_runtime.server.transports.stdio.connection import Connection
+from toolwright_runtime.server.transports.stdio.wire import Line
+
+TOOLS = [
+    tool("add", {"a": {"type": "integer"}}, outputSchema={"type": "object"}),
+    tool("talk", {"level": {"type": "string"}}),
+    tool("sure", {}, toolwright={"policy": {"confirm": True}}),
+    tool("fail", {}),
+    tool("say", {}),
+    tool("mirror", {"place": {"type": "string", "x-mcp-header": "Place"}}),
+]
+ROWS: Mapping[str, Mapping[str, Any]] = {
+    "ping": {},
+    "server/discover": {},
+    "tools/list": {},
+    "tools/call": {"name": "add", "arguments": {"a": 1}},
+    "resources/list": {},
+    "resources/templates/list": {},
+    "resources/read": {"uri": "docs://a"},
+    "prompts/list": {},
+    "prompts/get": {"name": "hello"},
+    "completion/complete": {
+        "ref": {"type": "ref/prompt", "name": "hello"},
+        "argument": {"name": "who", "value": ""},
+    },
+    "logging/setLevel": {"level": "error"},
+}
+CONVERSING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "progress": ("tools/call", {"name": "talk", "arguments": {}, "_meta": {"progressToken": 1}}),
+    "a task": ("tools/call", {"name": "add", "arguments": {}, "task": {}}),
+    "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}),
+    "a subscription": ("resources/subscribe", {"uri": "docs://a"}),
+    "an unknown method": ("nothing/known", {}),
+    "a malformed parameter": ("tools/call", {"name": 1}),
+}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("ways")
+    with imported(folder, generate(folder, manifest(TOOLS, name="ways", **MORE))) as module:
+        yield module
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+
+    async def send(self, line: bytes) -> None:
+        self.lines.append(json.loads(line))
+
+
+async def converses(package: ModuleType, *messages: Any) -> bool:
+    """Whether the SDK was needed to answer these messages."""
+    sink: Any = Sink()
+    core = build_core(package.TOOLS["add"].package, Handlers())
+    async with core.lifespan():
+        connection = Connection(core, sink)
+        for message in messages:
+            await connection.take(Line(json.dumps(message).encode()))
+        async with asyncio.timeout(20):
+            await connection._due.all_answered()
+        needed = connection._conversation is not None
+        await connection.close()
+    assert sum("id" in message for message in messages) <= len(sink.lines)
+    return needed
+
+
+def test_the_rows_are_those_of_the_tables() -> None:
+    assert ROWS.keys() == plain.HANDSHAKE.keys() | plain.STATELESS.keys()
+
+
+@pytest.mark.parametrize("method", plain.HANDSHAKE)
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_after_a_handshake(method: str, revision: str, package: ModuleType) -> None:
+    messages = [shaking(revision), READY, request(1, method, ROWS[method], stateless=False)]
+    assert not asyncio.run(converses(package, *messages))
+
+
+@pytest.mark.parametrize("method", plain.STATELESS)
+def test_without_a_handshake(method: str, package: ModuleType) -> None:
+    assert not asyncio.run(converses(package, request(1, method, ROWS[method], stateless=True)))
+
+
+@pytest.mark.parametrize("what", CONVERSING)
+@pytest.mark.parametrize("stateless", [False, True])
+def test_what_needs_a_conversation(what: str, stateless: bool, package: ModuleType) -> None:
+    method, params = CONVERSING[what]
+    opening = [] if stateless else [shaking("2025-11-25"), READY]
+    assert asyncio.run(converses(package, *opening, request(1, method, params, stateless=stateless)))
+
+
+@pytest.mark.parametrize(
+    ("revision", "method"),
+    [
+        *(("2025-11-25", method) for method in ("initialize", *plain.HANDSHAKE)),
+        *(("2026-07-28", method) for method in plain.STATELESS),
+    ],
+)
+def test_over_http(method: str, revision: str, package: ModuleType) -> None:
+    stateless = revision == "2026-07-28"
+    app = package.asgi_app(Handlers())
+    direct = app.routes[0].endpoint._app
+    with asgi(app) as url, httpx2.Client() as http:
+        session = None
+        if not stateless:
+            first = shaking(revision)
+            session = http.post(f"{url}/mcp", json=first, headers=dict(usual(first, revision, None))).headers[
+                "mcp-session-id"
+            ]
+        if method != "initialize":
+            message = request(1, method, ROWS[method], stateless=stateless)
+            answer = http.post(f"{url}/mcp", json=message, headers=dict(usual(message, revision, session)))
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.json()["id"] == 1
+        assert direct._conversations is None
+
+
+def test_it_is_switched_off_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_on()
+    monkeypatch.setenv("OTEL_PYTHON_TRACER_PROVIDER", "sdk_tracer_provider")
+    assert not is_on()
+    monkeypatch.delenv("OTEL_PYTHON_TRACER_PROVIDER")
+    monkeypatch.setenv("TOOLWRIGHT_DIRECT", "0")
+    assert not is_on()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[]",
+        b"1",
+        b"{",
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": "\\ud800"}',
+        b'{"a": "\xff"}',
+        b'\xef\xbb\xbf{"a": 1}',
+        b'{"a":' * 250 + b"1" + b"}" * 250,
+        b'{"a": ' + b"1" * 5000 + b"}",
+    ],
+)
+def test_what_parsers_read_in_different_ways_is_left_to_the_sdk(data: bytes) -> None:
+    assert parse(data) is None
+
+
+SHOWS = """
+import sys
+
+HEAVY = ("mcp", "mcp_types", "pydantic", "opentelemetry", "anyio", "starlette")
+
+class Shows:
+    async def shows(self, args, ctx):
+        return " ".join(name for name in HEAVY if name in sys.modules)
+"""
+
+
+def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path) -> None:
+    generate(tmp_path, manifest([tool("shows", {"a": {"type": "string"}})], name="shows"))
+    (tmp_path / "shown.py").write_text(SHOWS)
+    call = {"name": "shows", "arguments": {}}
+    messages = [
+        shaking("2025-11-25"),
+        READY,
+        request(1, "tools/list", {}, stateless=False),
+        request(2, "tools/call", call, stateless=False),
+        request(3, "nothing/known", {}, stateless=False),
+        request(4, "tools/call", call, stateless=False),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shows_mcp", "--handlers", "shown:Shows"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answers = []
+    for message in messages:
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        if "id" in message:
+            answers.append(json.loads(process.stdout.readline()))
+    process.stdin.close()
+    assert process.wait(20) == 0
+    texts = [answer["result"]["content"][0]["text"] for answer in answers if "content" in answer.get("result", {})]
+    assert texts == ["pydantic", "mcp mcp_types pydantic opentelemetry anyio starlette"]
