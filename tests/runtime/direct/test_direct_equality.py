@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from toolwright_runtime.server.core.building import build_core
@@ -26,12 +26,6 @@ from toolwright_runtime.server.core.core import Core
 from toolwright_runtime.server.transports.stdio.connection import Connection
 from toolwright_runtime.server.transports.stdio.wire import Line
 
-REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
-    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-}
 TOOLS = [
     tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}}, outputSchema={"type": "object"}),
     tool("say", {"text": {"type": "string"}}),
@@ -40,14 +34,6 @@ TOOLS = [
     tool("sure", {}, toolwright={"policy": {"confirm": True}}),
     tool("mirror", {"place": {"type": "string", "x-mcp-header": "Place"}}),
 ]
-MORE: dict[str, Any] = {
-    "resources": [{"uri": "docs://a", "name": "a", "toolwright": {"text": "A"}}],
-    "resourceTemplates": [{"uriTemplate": "docs://each/{name}", "name": "each"}],
-    "prompts": [
-        {"name": "hello", "arguments": [{"name": "who"}], "toolwright": {"messages": [{"text": "Hello {{who}}"}]}}
-    ],
-    "pageSize": 3,
-}
 CALLS: Sequence[Mapping[str, Any]] = (
     {"name": "add", "arguments": {"a": 1, "b": 2}},
     {"name": "add", "arguments": {"a": "one"}},
@@ -87,54 +73,11 @@ REQUESTS: Sequence[tuple[str, Mapping[str, Any] | None]] = (
 ODD: Sequence[Any] = (None, True, 0, -1, 1.5, 1 << 70, "", "\ud800", "x", [], [1], {}, {"a": None}, "2026-07-28")
 
 
-class Handlers:
-    async def add(self, args: Any, ctx: Any) -> Any:
-        return {"sum": (args.model_extra or {}).get("a", 0)} if not hasattr(args, "a") else {"sum": args.a}
-
-    async def say(self, args: Any, ctx: Any) -> str:
-        return str(getattr(args, "text", None))
-
-    async def fail(self, args: Any, ctx: Any) -> str:
-        from toolwright_runtime import ToolError
-
-        raise ToolError("no") if args.how == "tool" else RuntimeError("secret")
-
-    async def talk(self, args: Any, ctx: Any) -> str:
-        await ctx.progress(1, 2, "half")
-        await ctx.log(args.level or "info", {"said": "this"})
-        return f"{ctx.revision} {ctx.can('elicitation')} {ctx.principal}"
-
-    async def sure(self, args: Any, ctx: Any) -> str:
-        return "done"
-
-    async def mirror(self, args: Any, ctx: Any) -> str:
-        return str(args.place)
-
-    async def read_each(self, args: Any, ctx: Any) -> str:
-        return f"each {args.name}"
-
-
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("equal")
     with imported(folder, generate(folder, manifest(TOOLS, name="equal", **MORE))) as module:
         yield module
-
-
-def request(number: Any, method: str, params: Mapping[str, Any] | None, *, stateless: bool) -> dict[str, Any]:
-    message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
-    if stateless:
-        params = {**(params or {}), "_meta": {**META, **(params or {}).get("_meta", {})}}
-    return message if params is None else {**message, "params": deepcopy(dict(params))}
-
-
-def shaking(revision: str) -> dict[str, Any]:
-    params = {"protocolVersion": revision, "capabilities": {"elicitation": {}}, "clientInfo": META[_INFO]}
-    return {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params}
-
-
-_INFO = "io.modelcontextprotocol/clientInfo"
-READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -256,10 +199,13 @@ def urls(package: ModuleType) -> Iterator[list[str]]:
         yield found
 
 
-def posted(http: httpx2.Client, url: str, message: Any, headers: list[tuple[str, str]]) -> tuple[int, Any, str | None]:
+def posted(
+    http: httpx2.Client, url: str, message: Any, headers: Sequence[tuple[str, str]]
+) -> tuple[int, Any, str | None]:
     """The status, the last message of the answer, and whether it names a session."""
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
-    response = http.post(url, content=body, headers=[(name, value.encode("latin-1")) for name, value in headers])
+    encoded: Sequence[tuple[bytes, bytes]] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+    response = http.post(url, content=body, headers=encoded)
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         texts = [line[6:] for line in text.splitlines() if line.startswith("data: ") and line[6:].strip()]
@@ -269,23 +215,6 @@ def posted(http: httpx2.Client, url: str, message: Any, headers: list[tuple[str,
     except ValueError:
         answer = text
     return response.status_code, answer, "session" if "mcp-session-id" in response.headers else None
-
-
-def usual(message: Mapping[str, Any], revision: str, session: str | None) -> list[tuple[str, str]]:
-    params = message.get("params") or {}
-    headers = [
-        ("accept", "application/json, text/event-stream"),
-        ("content-type", "application/json"),
-        ("mcp-protocol-version", revision),
-    ]
-    if revision == "2026-07-28":
-        headers.append(("mcp-method", message["method"]))
-        name = params.get("uri" if message["method"] == "resources/read" else "name")
-        headers += [("mcp-name", name)] if isinstance(name, str) and message["method"] in _NAMED else []
-    return headers if session is None else [*headers, ("mcp-session-id", session)]
-
-
-_NAMED = ("tools/call", "prompts/get", "resources/read")
 
 
 @pytest.mark.parametrize("revision", [*REVISIONS, "2026-07-28"])

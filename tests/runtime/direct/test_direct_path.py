@@ -14,8 +14,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from test_direct_equality import MORE, READY, REVISIONS, Handlers, request, shaking, usual
 
+from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from toolwright_runtime.server.core.building import build_core
