@@ -8,7 +8,7 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test pythons lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi docs generate clean
+.PHONY: demo test bench sdk pythons lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi docs generate clean
 
 demo: .venv/ready
 	$(BIN)/toolwright generate
@@ -26,6 +26,14 @@ long: .venv/ready
 verify: long
 	TOOLWRIGHT_WHOLE_CORPUS=1 TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
 		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
+
+# The tests of servers with the direct path switched off: the SDK answers every message.
+sdk: .venv/ready
+	TOOLWRIGHT_DIRECT=0 $(BIN)/pytest -n 4 --dist worksteal tests/runtime tests/servers tests/peers
+
+# The table in docs/performance.md: generated servers beside the SDK's bare one. Half an hour, on a machine that does nothing else.
+bench: .venv/ready
+	$(BIN)/python bench/direct.py
 
 # The attacks that docs/security.md has figures of, and a soak, against real servers; minutes. `make long` takes a sample.
 torture: .venv/ready

@@ -43,6 +43,11 @@ class Process:
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
 
+    def memory(self) -> float:
+        """The memory that it has, in MB (Linux)."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
     def stop(self) -> None:
         """End it by closing its input."""
         assert self._process.stdin is not None

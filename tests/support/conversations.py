@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -54,6 +54,19 @@ def request(number: Any, method: str, params: Mapping[str, Any] | None, *, state
     if stateless:
         params = {**(params or {}), "_meta": {**META, **(params or {}).get("_meta", {})}}
     return message if params is None else {**message, "params": deepcopy(dict(params))}
+
+
+CLIENTS: Sequence[Mapping[str, Any]] = (
+    {"name": "test", "version": "1"},
+    {"name": "test", "version": "1", "title": "T", "description": "D", "websiteUrl": "https://example.com"},
+    {"name": "test", "version": "1", "icons": [{"src": "https://example.com/a.png", "sizes": ["48x48"]}]},
+)
+CAPABILITIES: Sequence[Mapping[str, Any]] = (
+    {},
+    {"roots": {"listChanged": True}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}},
+    {"experimental": {"a": {"b": 1}}, "tasks": {"list": {}, "requests": {"sampling": {"createMessage": {}}}}},
+    {"extensions": {"io.example/x": {"y": [1]}}},
+)
 
 
 def shaking(revision: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
+from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from toolwright_runtime.server.core.building import build_core
@@ -105,9 +106,27 @@ def conversations(draw: st.DrawFn) -> tuple[bool, list[Any]]:
             container[draw(st.sampled_from(["extra", "_meta", "task", "cursor", "id"]))] = draw(st.sampled_from(ODD))
         else:
             container[key] = draw(st.sampled_from(ODD))
+    client, capabilities = draw(st.sampled_from(CLIENTS)), draw(st.sampled_from(CAPABILITIES))
+    for message in messages:
+        meta = (message.get("params") or {}).get("_meta") if isinstance(message.get("params"), dict) else None
+        if isinstance(meta, dict) and stateless:
+            meta |= {
+                key: value for key, value in _said(client, capabilities).items() if isinstance(meta.get(key), dict)
+            }
     if not stateless and draw(st.integers(0, 9)):
-        messages = [shaking(draw(st.sampled_from(REVISIONS))), READY, *messages]
+        shaken = shaking(draw(st.sampled_from(REVISIONS)))
+        shaken["params"] |= deepcopy({"clientInfo": client, "capabilities": capabilities})
+        if not draw(st.integers(0, 3)):
+            container, key = draw(st.sampled_from([*places(shaken["params"])]))
+            container[key] = draw(st.sampled_from(ODD))
+        messages = [shaken, READY, *messages]
     return stateless, messages
+
+
+def _said(client: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client says of itself in each request."""
+    said = {"clientInfo": client, "clientCapabilities": capabilities}
+    return {f"io.modelcontextprotocol/{key}": deepcopy(dict(value)) for key, value in said.items()}
 
 
 class Sink:
@@ -256,10 +275,13 @@ def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str
         revision = "2026-07-28"
         for message in messages:
             if isinstance(message, dict) and message.get("method") == "initialize":
-                revision = message["params"]["protocolVersion"]
+                revision = "2025-06-18"
+                headers = usual(message, revision, None)
+                answers = [posted(http, url, message, headers) for url in urls]
+                assert answers[0] == answers[1], message
                 for number, url in enumerate(urls):
-                    response = http.post(url, json=message, headers=dict(usual(message, revision, None)))
-                    sessions[number] = response.headers["mcp-session-id"]
+                    response = http.post(url, content=json.dumps(message), headers=dict(headers))
+                    sessions[number] = response.headers.get("mcp-session-id")
                 continue
             if not isinstance(message.get("method"), str) or (message.get("params") or {}) == {"name": "sure"}:
                 continue
@@ -269,8 +291,10 @@ def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str
             if not all(isinstance(named["params"].get(key, ""), str) for key in ("name", "uri")):
                 named["params"] = {}
             try:
-                headers = [usual(named, revision, session) for session in sessions]
-                answers = [posted(http, url, message, each) for url, each in zip(urls, headers, strict=True)]
+                answers = [
+                    posted(http, url, message, usual(named, revision, session))
+                    for url, session in zip(urls, sessions, strict=True)
+                ]
             except UnicodeEncodeError:
                 continue
             assert answers[0] == answers[1], message

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
+from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from toolwright_runtime.server.core.building import build_core
@@ -104,6 +104,26 @@ def test_after_a_handshake(method: str, revision: str, package: ModuleType) -> N
 @pytest.mark.parametrize("method", plain.STATELESS)
 def test_without_a_handshake(method: str, package: ModuleType) -> None:
     assert not asyncio.run(converses(package, request(1, method, ROWS[method], stateless=True)))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("capabilities", CAPABILITIES)
+@pytest.mark.parametrize("stateless", [False, True])
+def test_what_clients_say_of_themselves(
+    client: Mapping[str, Any], capabilities: Mapping[str, Any], stateless: bool, package: ModuleType
+) -> None:
+    asked = request(1, "tools/list", {}, stateless=stateless)
+    if stateless:
+        said = asked["params"]["_meta"]
+        said |= {f"{_OURS}clientInfo": client, f"{_OURS}clientCapabilities": capabilities}
+        assert not asyncio.run(converses(package, asked))
+    else:
+        shaken = shaking("2025-11-25")
+        shaken["params"] |= {"clientInfo": client, "capabilities": capabilities}
+        assert not asyncio.run(converses(package, shaken, READY, asked))
+
+
+_OURS = "io.modelcontextprotocol/"
 
 
 @pytest.mark.parametrize("what", CONVERSING)

@@ -173,7 +173,28 @@ def _is_meta(meta: Any, *, stateless: bool) -> bool:
 
 
 def _is_client(info: Any) -> bool:
-    return _is_texts(info) and {"name", "version"} <= info.keys() <= {"name", "version", "title"}
+    if type(info) is not dict:
+        return False
+    texts = {key: value for key, value in info.items() if key != "icons"}
+    return (
+        {"name", "version"} <= texts.keys() <= _CLIENT
+        and _is_texts(texts)
+        and type(icons := info.get("icons", [])) is list
+        and all(map(_is_icon, icons))
+    )
+
+
+def _is_icon(icon: Any) -> bool:
+    if type(icon) is not dict or type(icon.get("sizes", [])) is not list:
+        return False
+    texts = {key: value for key, value in icon.items() if key != "sizes"}
+    sizes = icon.get("sizes", [])
+    return (
+        "src" in texts
+        and texts.keys() <= {"src", "mimeType"}
+        and _is_texts(texts)
+        and _is_texts(dict(enumerate(sizes)))
+    )
 
 
 def are_capabilities(value: Any) -> bool:
@@ -181,6 +202,8 @@ def are_capabilities(value: Any) -> bool:
     if type(value) is not dict:
         return False
     for name, declared in value.items():
+        if name == "tasks" and _is_tree(declared):
+            continue
         parts = _CAPABILITIES.get(name)
         if parts is None or type(declared) is not dict or not (parts is _ANY or declared.keys() <= parts):
             return False
@@ -189,6 +212,12 @@ def are_capabilities(value: Any) -> bool:
     return True
 
 
+def _is_tree(value: Any) -> bool:
+    """Whether a value holds nothing but objects."""
+    return type(value) is dict and all(map(_is_tree, value.values()))
+
+
+_CLIENT: Final = frozenset({"name", "version", "title", "description", "websiteUrl"})
 _ANY: Final[frozenset[str]] = frozenset()
 _CAPABILITIES: Final[Mapping[str, frozenset[str]]] = {
     "roots": frozenset({"listChanged"}),

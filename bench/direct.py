@@ -1,0 +1,164 @@
+"""What starting, calling and serving cost: a generated server beside the SDK's bare server, which validates nothing.
+
+    python bench/direct.py [TOOLS ...] [--rounds N] [--calls N]
+
+Prints a table: the median ratio of the rounds, its spread, and the two figures of the last round. In each round both
+servers are measured one after the other, so that whatever else the machine does slows both. With `TOOLWRIGHT_DIRECT=0`
+in the environment it shows what the generated server costs on the SDK alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from over_http import HANDSHAKE, STATELESS, calls_a_second
+from servers import Process, served
+from serving import BARE, CALL, HANDLERS
+from tools import tools
+
+CALLS = 400
+CONNECTIONS = (1, 8, 64)
+PACKAGE = "bench_mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        name: What is measured.
+        target: The ratio that it should have, at most or at least.
+        at_least: Whether more is better.
+        unit: The unit of the figures.
+    """
+
+    name: str
+    target: float
+    at_least: bool
+    unit: str
+
+
+Figures = dict[str, dict[Row, float]]
+
+
+def prepared(folder: Path, count: int) -> dict[str, list[str]]:
+    """The commands of both servers with so many tools."""
+    document = {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": tools(count)}
+    (folder / "bench.json").write_text(json.dumps(document))
+    (folder / "tools.json").write_text(json.dumps(document))
+    (folder / "bare.py").write_text(BARE)
+    (folder / "bench_handlers.py").write_text(HANDLERS)
+    toolwright = Path(sys.executable).parent / "toolwright"
+    subprocess.run([toolwright, "generate", "bench.json", "-o", "."], cwd=folder, check=True, capture_output=True)
+    return {
+        "bare": [sys.executable, "bare.py", "tools.json"],
+        "ours": [sys.executable, "-m", PACKAGE, "--handlers", "bench_handlers:Handlers"],
+    }
+
+
+def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) -> Figures:
+    """Start, first call, call and memory of both, once."""
+    of = f"{count:,} tool{'s' if count > 1 else ''}"
+    figures: Figures = {}
+    for name, command in commands.items():
+        process = Process(command, folder)
+        try:
+            first = called(process, 1)
+            called(process, 100)
+            call = called(process, CALLS) / CALLS
+            called(process, 899 - CALLS)
+            figures[name] = {
+                Row(f"start to first `tools/list`, {of}", 0.25, False, "s"): process.first,
+                Row(f"first call of a cold server, {of}", 0.5, False, "s"): process.first + first,
+                Row(f"call over stdio, {of}", 0.3, False, "ms"): call * 1000,
+                Row(f"memory after 1,000 calls, {of}", 0.7, False, "MB"): process.memory(),
+            }
+        finally:
+            process.stop()
+    return figures
+
+
+def called(process: Process, count: int) -> float:
+    """Seconds that so many calls take."""
+    began = time.perf_counter()
+    for _ in range(count):
+        process.ask("tools/call", CALL)
+    return time.perf_counter() - began
+
+
+def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> Figures:
+    """Calls a second of both, once."""
+    targets = (2.5, 4.0, 4.0) if _has_parser() else (2.0, 2.5, 3.0)
+    options = {"bare": [""], "ours": ["--http", "127.0.0.1:"]}
+    figures: Figures = {}
+    for name, command in commands.items():
+        figures[name] = {}
+        with served([*command, *options[name]], folder) as port:
+            for revision in (HANDSHAKE, STATELESS):
+                for connections, target in zip(CONNECTIONS, targets, strict=True):
+                    row = Row(f"calls a second, {revision}, {connections} connections", target, True, "/s")
+                    rate = asyncio.run(calls_a_second(port, revision, connections, calls, CALL))
+                    figures[name][row] = rate
+    return figures
+
+
+def _has_parser() -> bool:
+    try:
+        import httptools  # noqa: F401 - whether it is there
+    except ImportError:
+        return False
+    return True
+
+
+def table(rounds: Sequence[Figures]) -> Iterator[str]:
+    """The lines of the table."""
+    yield "| | ratio | spread | target | bare, ours |"
+    yield "|---|---|---|---|---|"
+    for row in rounds[0]["bare"]:
+        ratios = sorted(figures["ours"][row] / figures["bare"][row] for figures in rounds)
+        last = rounds[-1]
+        sign = "≥" if row.at_least else "≤"
+        median = statistics.median(ratios)
+        is_met = median >= row.target if row.at_least else median <= row.target
+        yield (
+            f"| {row.name} | {median:.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} | {sign} {row.target:g}"
+            f"{'' if is_met else ', missed'} | {last['bare'][row]:,.3g}, {last['ours'][row]:,.3g} {row.unit} |"
+        )
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("tools", nargs="*", type=int, default=[1, 100, 1000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=1500)
+    options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start compiles what another one has compiled
+    lines: list[str] = []
+    for count in options.tools:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            commands = prepared(folder, count)
+            measures: list[Callable[[], Figures]] = [partial(over_stdio, commands, folder, count)]
+            if count == options.tools[0]:
+                measures.append(partial(over_http, commands, folder, options.calls))
+            for measure in measures:
+                measure()  # what is compiled at first, and cached
+                lines += [line for line in table([measure() for _ in range(options.rounds)]) if line not in lines]
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
