@@ -61,7 +61,7 @@ def test_a_worker_does_without_signals(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
     class Server:
-        def lifespan(self, _: object) -> object:
+        def lifespan(self) -> object:
             raise BegunError
 
     def refused(*_: object) -> None:

@@ -123,6 +123,10 @@ REVISIONS: Final = tuple(revision.date for revision in _TABLE)
 """The revisions that generated servers and clients speak, the oldest first."""
 
 
+UNNAMED: Final = "2025-03-26"
+"""The revision of a request over HTTP that names none (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
+
+
 def since(feature: Feature) -> str:
     """The first revision that has a feature."""
     return next(revision.date for revision in _TABLE if revision.has(feature))

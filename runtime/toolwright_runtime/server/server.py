@@ -19,10 +19,10 @@ from ..state.store import MEMORY
 from .adapter import Adapter, SdkChannel
 from .core.building import build_core
 from .core.core import LISTS
-from .core.expiry import end_stream_in_time
 from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
+from .middlewares.expiry import end_stream_in_time
 from .observability.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from ..package import Package
     from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
     from ..sdk.server import InitializationOptions
-    from .core.connections import Wants
     from .core.core import Core
     from .core.lists import ResourceSwitches, Switches
+    from .features.wants import Wants
     from .observability.audit import Audit
     from .transports.http.streams import Streams
 

@@ -89,7 +89,8 @@ def large(kind: str) -> dict[str, Any]:
 def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) -> None:
     url = process.url()
     with httpx2.Client(timeout=30) as web:
-        opened(web, url)
+        first = opened(web, url).headers["mcp-session-id"]
+        web.post(url, json=large("unknown method"), headers={**HEADERS, "mcp-session-id": first})  # loads the SDK
         before = resident(process)
         for _ in range(60 if kind == "result" else 20):
             if kind == "handshake":

@@ -103,7 +103,7 @@ async def served(package: ModuleType, handlers: Any = None, **options: Any) -> A
 @contextmanager
 def held(package: ModuleType, seconds: float) -> Iterator[None]:
     """Within the block, tokens hold for so many seconds from its start."""
-    expiry: Any = importlib.import_module("toolwright_runtime.server.core.expiry")
+    expiry: Any = importlib.import_module("toolwright_runtime.server.middlewares.expiry")
     start, before = time.time(), expiry.clock
     expiry.clock = lambda: EXPIRES - seconds + time.time() - start
     try:

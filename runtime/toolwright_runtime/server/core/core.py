@@ -20,17 +20,17 @@ from ..execution.slots import Slot
 from ..execution.threads import Threads
 from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
+from ..features.wants import ChangeLog
 from ..handlers.lifespan import Lifespan
+from ..middlewares.in_flight import InFlight
+from ..middlewares.lost_store import LostStore
+from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation
-from ..transports.in_flight import InFlight
 from .call_state import CURRENT
-from .connections import ChangeLog
 from .exchange import through
 from .lists import Lists, StaleCursorError
-from .lost_store import LostStore
 from .parts import Answer, Host, Part, Request
 from .principal import Principal, current
-from .request_state import EncryptedRequestState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from ...mcp.vocabulary import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
-from ..core.connections import Wants
+from ..features.wants import Wants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

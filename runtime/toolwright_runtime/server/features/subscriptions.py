@@ -27,12 +27,12 @@ from ...sdk.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from ..core.connections import ChangeLog, Wants
 from ..core.context import LOG_LEVELS, LogLevel
-from ..core.expiry import own_seconds_left
 from ..core.lists import Change, Kind
 from ..core.principal import current, local
+from ..middlewares.expiry import own_seconds_left
 from ..transports.http.streams import LISTENERS, LISTENERS_EACH, Streams, TooManyStreamsError
+from .wants import ChangeLog, Wants
 
 if TYPE_CHECKING:
     from collections.abc import Callable

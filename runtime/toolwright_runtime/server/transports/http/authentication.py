@@ -20,8 +20,8 @@ from ....observability.logs import log
 from ....sdk.auth import AuthContextMiddleware, AuthenticatedUser
 from ....values.json import is_list
 from ...core.call_state import CallState
-from ...core.expiry import while_it_holds
 from ...core.principal import of_token
+from ...middlewares.expiry import while_it_holds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -23,14 +23,14 @@ from ....mcp.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     ProtocolError,
 )
-from ....mcp.revisions import REVISIONS, Revision
-from ...core.connections import Wants
+from ....mcp.revisions import REVISIONS, UNNAMED, Revision
 from ...direct import plain
 from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on, negotiate
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
+from ...features.wants import Wants
 from .heads import LARGEST, read_head
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
@@ -50,9 +50,6 @@ _MOMENT: Final = 0.1
 
 _GREETING: Final = 16 * 1024
 """Bytes of a handshake that is answered directly."""
-
-_UNNAMED: Final = "2025-03-26"
-"""The revision of a request that names none (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
 
 _CANCELLED: Final = -32800
 """The code of a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
@@ -180,7 +177,7 @@ class DirectHttp:
             return Client(negotiate(params["protocolVersion"]), params["clientInfo"], params["capabilities"], wants)
         client: Client | None
         if self._stateless:
-            client = Client(head.revision or _UNNAMED, None, {}, Wants()) if head.session is None else None
+            client = Client(head.revision or UNNAMED, None, {}, Wants()) if head.session is None else None
         else:
             client = None if session is None or message["id"] in session.runs else session.client
         is_ours = plain.is_plain(message, stateless=False) and self._direct.takes(message)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....mcp.errors import CONNECTION_CLOSED, ProtocolError
 from ....observability.logs import log
-from ...core.connections import Wants
 from ...direct import plain
 from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on, negotiate
 from ...direct.clients import Client
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
+from ...features.wants import Wants
 from .due import Due
 
 if TYPE_CHECKING:

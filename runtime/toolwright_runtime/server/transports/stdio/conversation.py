@@ -24,8 +24,8 @@ from mcp_types import (
 )
 
 from ....observability.logs import log
+from ...middlewares.in_flight import LISTENING
 from ...server import PackageServer
-from ..in_flight import LISTENING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from mcp_types import JSONRPCMessage
 
-    from ...core.connections import Wants
     from ...core.core import Core
+    from ...features.wants import Wants
     from .due import Due
     from .wire import Output
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, cast
 import uvicorn
 from sse_starlette.sse import AppStatus
 
-from ...in_flight import LISTENING
+from .....observability.logs import log
+from ....middlewares.in_flight import LISTENING
 from ...signals import stop_signals
 from .connections import (
     BATCH,
@@ -78,7 +79,7 @@ class GracefulServer(uvicorn.Server):
                 backlog=BATCH,
                 timeout_keep_alive=IDLE,
                 log_config=None,
-                access_log=logging.getLogger().isEnabledFor(logging.DEBUG),
+                access_log=log().isEnabledFor(logging.DEBUG),
                 lifespan="on",
                 timeout_graceful_shutdown=seconds + _LAST_ERRORS,
             )

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .context import LogLevel
-    from .lists import Kind
+    from ..core.context import LogLevel
+    from ..core.lists import Kind
 
 
 @dataclass(slots=True)

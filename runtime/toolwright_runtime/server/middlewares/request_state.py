@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...sdk.server import RequestStateBoundary
     from ...state.store import Store
-    from .exchange import Exchange, Rest, Result
+    from ..core.exchange import Exchange, Rest, Result
 
 _METHODS: Final = frozenset({"prompts/get", "resources/read", "tools/call"})
 """What a client may be asked back by (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...state.outages import one_deadline
 from ...state.store import describe_lost_state, find_state_lost
-from .call_state import note
-from .outcomes import refusal
+from ..core.call_state import note
+from ..core.outcomes import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .exchange import Exchange, Rest, Result
+    from ..core.exchange import Exchange, Rest, Result
 
 
 class LostStore:
