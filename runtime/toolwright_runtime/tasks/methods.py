@@ -22,9 +22,9 @@ from ..mcp.errors import ProtocolError
 from ..mcp.revisions import Revision
 from ..server.middlewares.expiry import own_seconds_left
 from ..state.budget import BudgetExceeded
-from . import wire
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
+from . import wire
 from .handshake_input import InputRequester
 from .listening import Listener
 from .service import declares_tasks, missing_tasks_extension, owner_of
