@@ -27,6 +27,7 @@ from .uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextvars import Context
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -100,9 +101,9 @@ class Conversations:
         """How many sessions the SDK has opened by itself."""
         return self._manager.own
 
-    async def start(self) -> None:
-        """Be ready for requests."""
-        self._running = asyncio.create_task(self._run())
+    async def start(self, context: Context) -> None:
+        """Be ready for requests; sessions live in a context in which no call is under way."""
+        self._running = asyncio.create_task(self._run(), context=context)
         ready = asyncio.create_task(self._ready.wait())
         await asyncio.wait([ready, self._running], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()

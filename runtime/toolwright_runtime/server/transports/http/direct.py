@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from contextlib import asynccontextmanager, nullcontext
+from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from ....mcp.errors import (
@@ -107,6 +108,7 @@ class DirectHttp:
         self._stateless = stateless
         self._sessions = Sessions(most, idle, self._count_others, self._end)
         self._conversations: Conversations | None = None
+        self._context = Context()
         self._slow = SlowUploads()
         self._loading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -118,6 +120,7 @@ class DirectHttp:
     async def running(self) -> AsyncGenerator[None, None]:
         """The length of a stay in which requests are answered."""
         async with self._core.lifespan():
+            self._context = copy_context()
             if not self._is_direct:
                 await self._load()
             try:
@@ -200,9 +203,10 @@ class DirectHttp:
             session = self._sessions.open(client, _owner(scope), message["params"])
             client = session.client
         handing: list[asyncio.Task[None]] = []
+        context = copy_context()  # in which no call is under way
 
         def hand_over(run: Run) -> None:
-            task = asyncio.create_task(self._hand_over(run, session, scope, receive, send))
+            task = asyncio.create_task(self._hand_over(run, session, scope, receive, send), context=context)
             handing.append(task)
 
         run = Run(message["id"], hand_over)
@@ -211,6 +215,8 @@ class DirectHttp:
         way = DirectChannel(client, params, run)
         exchange = DirectExchange(message["method"], params, run.id, True, client, way)
         moment = asyncio.get_running_loop().call_later(_MOMENT, run.move)
+        if message["method"] == "initialize":  # it waits for nothing, and its session is not there for the SDK
+            moment.cancel()
         error: ProtocolError | None = None
         body = b""
         if session is not None:
@@ -289,7 +295,7 @@ class DirectHttp:
                 if self._conversations is None:
                     await asyncio.to_thread(importlib.import_module, f"{__package__}.conversation")  # it takes a while
                     conversations = self._converse(self._sessions.forget)
-                    await conversations.start()
+                    await conversations.start(self._context.copy())
                     self._conversations = conversations
         return self._conversations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from ....mcp.errors import CONNECTION_CLOSED, ProtocolError
@@ -57,6 +58,7 @@ class Connection:
         self._is_disconnected = False
         self._conversation: Conversation | None = None
         self._beginning = asyncio.Lock()
+        self._context = copy_context()
         self._tasks: set[asyncio.Task[None]] = set()
         core.publishers.append(self._tell)
 
@@ -152,7 +154,7 @@ class Connection:
                 from .conversation import Conversation
 
                 wants = None if self._client is None else self._client.wants
-                conversation = Conversation(self._core, self._output, self._due, wants)
+                conversation = Conversation(self._core, self._output, self._due, wants, self._context.copy())
                 if self._opening is None:
                     self._is_direct = False  # the first request decides the era, and the SDK has it now
                 elif self._client is None:

@@ -29,6 +29,7 @@ from ...server import PackageServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextvars import Context
     from types import TracebackType
     from typing import Self
 
@@ -47,7 +48,7 @@ _REPLAYED: Final = "toolwright/replayed"
 class Conversation:
     """A connection of the SDK."""
 
-    def __init__(self, core: Core, output: Output, due: Due, wants: Wants | None) -> None:
+    def __init__(self, core: Core, output: Output, due: Due, wants: Wants | None, context: Context) -> None:
         """Have the SDK serve.
 
         Args:
@@ -55,13 +56,15 @@ class Conversation:
             output: Where messages go out.
             due: The requests that are not answered.
             wants: What the client wants to hear, where it has shaken hands.
+            context: A context in which no call is under way.
         """
         self._due = due
         self._outgoing = _Outgoing(output, due)
         self._given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         server = PackageServer(core)
         server.local = wants
-        self.task = asyncio.create_task(server.run(taken, self._outgoing, server.create_initialization_options()))
+        serving = server.run(taken, self._outgoing, server.create_initialization_options())
+        self.task = asyncio.create_task(serving, context=context)
 
     async def ask(self, message: Mapping[str, Any]) -> None:
         """Give the SDK a request that came as JSON."""
