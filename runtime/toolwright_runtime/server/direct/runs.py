@@ -66,7 +66,7 @@ class Run:
         self.is_cancelled = False
         self._ended = asyncio.Event()
         self._conversation: asyncio.Future[Conversation] | None = None
-        self._result: asyncio.Future[Result] | None = None
+        self._result: asyncio.Future[Result | ProtocolError] | None = None
 
     @property
     def is_handed_over(self) -> bool:
@@ -91,10 +91,7 @@ class Run:
         if self._result is None:
             return False
         if not self._result.done():
-            if isinstance(result, ProtocolError):
-                self._result.set_exception(result)
-            else:
-                self._result.set_result(result)
+            self._result.set_result(result)
         return True
 
     def refuse(self, error: Exception) -> None:
@@ -117,11 +114,14 @@ class Run:
         if not self._conversation.done():
             self._conversation.set_result(conversation)
         try:
-            return await asyncio.shield(self._result)
+            result = await asyncio.shield(self._result)
         except asyncio.CancelledError:
             self.cancel()
             await self._ended.wait()
             raise
+        if isinstance(result, ProtocolError):
+            raise result
+        return result
 
     def cancel(self) -> None:
         """End it, since nobody wants its result any more."""
