@@ -72,7 +72,7 @@ def api(answer: Callable[[Asked], Answer]) -> Iterator[FakeApi]:
 
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"]
     app = Starlette(routes=[Route("/{path:path}", answered, methods=methods)])
-    runner = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
+    runner = uvicorn.Server(uvicorn.Config(app, http="h11", log_level="critical", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=runner.run, args=([listening],))
     thread.start()
     try:

@@ -44,7 +44,7 @@ def asgi(app: Any, port: int = 0) -> Iterator[str]:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
     listening.listen()
-    runner = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
+    runner = uvicorn.Server(uvicorn.Config(app, http="h11", log_level="critical", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=runner.run, args=([listening],))
     thread.start()
     try:

@@ -37,6 +37,10 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         self._is_in_head, self._unfinished = True, 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, without the white space around its value, which is not part of it (RFC 9110, 5.5)."""
+        super().on_header(name, value.strip(b" \t"))
+
     def on_headers_complete(self) -> None:
         """A head has ended."""
         self._is_in_head = False
