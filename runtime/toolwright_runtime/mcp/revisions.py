@@ -6,7 +6,6 @@ Code asks a revision what it has, and never compares dates: `Revision.of(date).h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -62,10 +61,11 @@ class Revision:
         return feature in self.features
 
     @staticmethod
-    @lru_cache(64)
     def of(date: str) -> Revision:
         """The revision of a date; of a date that is not listed, the newest that is older, or else the oldest."""
-        return next((revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0])
+        return _BY_DATE.get(date) or next(
+            (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]
+        )
 
 
 def _table() -> tuple[Revision, ...]:
@@ -118,6 +118,7 @@ From the changelogs and the schemas that each revision publishes.
 """
 
 _TABLE: Final = _table()
+_BY_DATE: Final = {revision.date: revision for revision in _TABLE}
 
 REVISIONS: Final = tuple(revision.date for revision in _TABLE)
 """The revisions that generated servers and clients speak, the oldest first."""

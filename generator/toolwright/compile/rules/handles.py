@@ -96,13 +96,14 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def used(resolved: Resolved) -> Iterator[Diagnostic]:
     """Each kind of handle is given by a tool and taken by one, and so has its ids in two schemas at least."""
-    if "server" not in (resolved.entry.get("emit") or ("server",)):
+    declared = [*_declared(resolved)]
+    if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
         return
     used_by_field: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
     for tool in resolved.tools:
         for field, outline in resolved.schemas(tool):
             used_by_field[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
-    for at, name, _ in _declared(resolved):
+    for at, name, _ in declared:
         fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
         if name not in used_by_field["outputSchema"]:
             yield Diagnostic("TW338", f"no tool returns ids of `{name}`", at.key(), fix)

@@ -27,6 +27,9 @@ _ASKED: Final = frozenset(
         b"transfer-encoding",
     }
 )
+_LONGEST: Final = 256
+"""Bytes of a header whose judgement is kept."""
+
 _JSON: Final = frozenset({b"application/json", b"application/json; charset=utf-8"})
 
 LARGEST: Final = 1024 * 1024
@@ -96,7 +99,8 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
         elif name.startswith(b"mcp-"):
             return None
     if (
-        said.get(b"content-type") not in _JSON
+        any(len(said.get(name, b"")) > _LONGEST for name in (b"accept", b"host", b"origin"))
+        or said.get(b"content-type") not in _JSON
         or not _accepts(said.get(b"accept", b""))
         or not said.get(b"host")
         or not hosts.allows(said[b"host"])
