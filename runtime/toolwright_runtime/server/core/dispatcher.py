@@ -7,7 +7,6 @@ It knows no transport. Models and content blocks are loaded with the first of th
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -16,6 +15,7 @@ from ...schema.validation import Validator, get_input_validator, get_output_vali
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
 from ...values.json import is_group, is_list, is_object
+from ...values.modules import loaded
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ...values.sanitizing import DEFAULT_EXTENT, Cleaned, Extent, sanitize_text
 from ..execution.invocation import Method
@@ -247,7 +247,7 @@ def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
 
 def _is_model(value: object) -> bool:
     """Whether it is a model. Where these are not loaded, nobody has made one."""
-    base = sys.modules.get("toolwright_runtime.models.base")
+    base = loaded("toolwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
 
@@ -259,7 +259,7 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 def _is_block(value: object) -> bool:
     """Whether it is a content block. Where the SDK's types are not loaded, nobody has made one."""
-    types = sys.modules.get("mcp_types")
+    types = loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 
 

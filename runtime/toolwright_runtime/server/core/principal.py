@@ -6,10 +6,11 @@ Takes what the SDK knows of a request; gives a principal. Tokens themselves go n
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from ...values.modules import loaded
 
 if TYPE_CHECKING:
     from ...sdk.auth import AccessToken
@@ -72,7 +73,7 @@ def of_token(token: AccessToken) -> Principal:
 
 def access_token() -> AccessToken | None:
     """The access token of the request that is being answered. Where the SDK is not loaded, nobody has shown one."""
-    auth = sys.modules.get("mcp.server.auth.middleware.auth_context")
+    auth = loaded("mcp.server.auth.middleware.auth_context")
     token: AccessToken | None = None if auth is None else auth.get_access_token()
     return token
 

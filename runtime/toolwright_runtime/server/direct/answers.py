@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import METHOD_NOT_FOUND, ProtocolError
 from ...mcp.revisions import REVISIONS, Revision
+from ...values.modules import loaded
 from ..core.core import LISTS
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def is_on() -> bool:
 def is_observed() -> bool:
     """Whether somebody has set OpenTelemetry up: the spans are the SDK's, so that all messages go there then."""
     providers = []
-    if (trace := sys.modules.get("opentelemetry.trace")) is not None:
+    if (trace := loaded("opentelemetry.trace")) is not None:
         providers.append(trace.get_tracer_provider())
-    if (metrics := sys.modules.get("opentelemetry.metrics")) is not None:
+    if (metrics := loaded("opentelemetry.metrics")) is not None:
         providers.append(metrics.get_meter_provider())
     return any(not type(provider).__module__.startswith(_NO_OPS) for provider in providers)
 
@@ -209,6 +209,6 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).enc
 
 def _to_json(value: Any) -> bytes:
     """A value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
-    pydantic = sys.modules.get("pydantic_core")
+    pydantic = loaded("pydantic_core")
     data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
     return data

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from ...observability.logs import log
+from ...values.modules import loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def is_cancelled(error: BaseException) -> bool:
     """Whether `error` says that this task is being cancelled; else the handler awaited something that was."""
     if not isinstance(error, asyncio.CancelledError):
         return False
-    anyio = sys.modules.get("anyio")
+    anyio = loaded("anyio")
     if anyio is not None and anyio.current_effective_deadline() == -math.inf:
         return True
     task = asyncio.current_task()
@@ -64,5 +64,5 @@ def is_cancelled(error: BaseException) -> bool:
 
 def shielded() -> AbstractContextManager[object]:
     """A block that no cancel scope of anyio cuts off. Where anyio is not loaded, there is none."""
-    anyio = sys.modules.get("anyio")
+    anyio = loaded("anyio")
     return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

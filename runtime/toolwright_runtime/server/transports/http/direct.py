@@ -8,7 +8,6 @@ handed over to the SDK, whose stream of events its client can come back to.
 from __future__ import annotations
 
 import asyncio
-import importlib
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Final
@@ -293,7 +292,6 @@ class DirectHttp:
         if self._conversations is None:
             async with self._loading:
                 if self._conversations is None:
-                    await asyncio.to_thread(importlib.import_module, f"{__package__}.conversation")  # it takes a while
                     conversations = self._converse(self._sessions.forget)
                     await conversations.start(self._context.copy())
                     self._conversations = conversations

@@ -1,0 +1,15 @@
+"""Modules that others may have loaded. Looking for them loads nothing.
+
+Takes the name of a module; gives it once it is there and whole: another thread may be loading it right now.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def loaded(name: str) -> Any:
+    """The module, or `None` where nobody has loaded it, or it is still being loaded."""
+    module = sys.modules.get(name)
+    return None if module is None or getattr(module.__spec__, "_initializing", False) else module
