@@ -98,10 +98,13 @@ def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) 
                 continue
             session = {"mcp-session-id": opened(web, url).headers["mcp-session-id"]}
             web.post(url, content=json.dumps(large(kind)), headers={**HEADERS, **session})
-        grown = resident(process) - before
-    # 60 results are 223 MiB, of which at most 64 are kept for replay; of what comes in, 74 MiB, nothing is. The rest is
-    # what one call takes while it is under way.
-    assert grown < (150 if kind == "result" else 65)
+        # 60 results are 223 MiB, of which at most 64 are kept for replay; of what comes in, 74 MiB, nothing is. The rest
+        # is what one call takes while it is under way, which Python gives back a moment later.
+        most, deadline = 150 if kind == "result" else 65, time.monotonic() + 10
+        while (grown := resident(process) - before) >= most:
+            assert time.monotonic() < deadline, grown
+            opened(web, url)
+            time.sleep(0.1)
 
 
 def test_a_session_ends_when_nobody_uses_it_and_there_are_so_many(package: ModuleType) -> None:
