@@ -98,8 +98,8 @@ def test_sessions_that_are_left_behind_keep_little(process: Process, kind: str) 
                 continue
             session = {"mcp-session-id": opened(web, url).headers["mcp-session-id"]}
             web.post(url, content=json.dumps(large(kind)), headers={**HEADERS, **session})
-        # 60 results are 223 MiB, of which at most 64 are kept for replay; of what comes in, 74 MiB, nothing is. The rest
-        # is what one call takes while it is under way, which Python gives back a moment later.
+        # 60 results are 223 MiB, of which at most 64 are kept for replay; of what comes in, 74 MiB, nothing is. The
+        # rest is what one call takes while it is under way, which Python gives back a moment later.
         most, deadline = 150 if kind == "result" else 65, time.monotonic() + 10
         while (grown := resident(process) - before) >= most:
             assert time.monotonic() < deadline, grown
