@@ -32,6 +32,8 @@ IMPORTS: Mapping[str, list[str]] = {
     "python -m weather_mcp": ["-m", "weather_mcp"],
 }
 
+FOLDERS = ("generated", "examples", "runtime")
+
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 MESSAGES = "".join(
     json.dumps({"jsonrpc": "2.0", **message}) + "\n"
@@ -84,7 +86,7 @@ def started(env: Mapping[str, str]) -> dict[str, float]:
 
 def environment(root: Path) -> dict[str, str]:
     """Where packages and handlers are; they are compiled to bytecode before they are measured."""
-    path = os.pathsep.join(str(root / name) for name in ("generated", "examples"))
+    path = os.pathsep.join(str(root / name) for name in FOLDERS)
     return {"PATH": os.environ["PATH"], "PYTHONPATH": path}
 
 
@@ -97,7 +99,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         trees = {"here": ROOT}
         if options.commit:
-            archive = ["git", "archive", options.commit, "generated", "examples"]
+            tree = ["git", "ls-tree", "--name-only", options.commit, *FOLDERS]  # there was no runtime/ at first
+            names = subprocess.run(tree, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+            archive = ["git", "archive", options.commit, *names]
             data = subprocess.run(archive, cwd=ROOT, check=True, capture_output=True).stdout
             with tarfile.open(fileobj=io.BytesIO(data)) as tar:
                 tar.extractall(folder, filter="data")

@@ -20,6 +20,10 @@ UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
 URL_ELICITATION_REQUIRED: Final = -32042
 
 
+UNWRITABLE: Final = "The message cannot be written as JSON"
+"""What a client is told whose answer holds what is not JSON."""
+
+
 class ProtocolError(Exception):
     """A request that is answered with a protocol error, in the words of the exception."""
 

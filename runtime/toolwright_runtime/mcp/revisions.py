@@ -124,8 +124,16 @@ REVISIONS: Final = tuple(revision.date for revision in _TABLE)
 """The revisions that generated servers and clients speak, the oldest first."""
 
 
+HANDSHAKES: Final = tuple(revision.date for revision in _TABLE if revision.has("handshake"))
+"""Those of them that begin with a handshake."""
+
 UNNAMED: Final = "2025-03-26"
 """The revision of a request over HTTP that names none (MCP 2025-11-25, basic/transports, "Protocol Version Header")."""
+
+
+def negotiate(date: str) -> str:
+    """The revision that a handshake comes to, for one that was asked for (MCP 2025-11-25, basic/lifecycle)."""
+    return date if date in HANDSHAKES else HANDSHAKES[-1]
 
 
 def since(feature: Feature) -> str:

@@ -37,13 +37,18 @@ _Result = TypeVar("_Result", bound=BaseModel)
 
 
 class Adapter:
-    """The middleware of the SDK that answers what the server's parts serve."""
+    """The middleware of the SDK that answers what the server's parts serve.
+
+    Attributes:
+        handed_over: Requests on standard input that the SDK has been given, whose runs go on, by their ids.
+    """
 
     def __init__(self, core: Core, subscriptions: Subscriptions, telemetry: Telemetry) -> None:
         """Take the server, the connections of its clients, and what tells OpenTelemetry."""
         self._core = core
         self._subscriptions = subscriptions
         self._telemetry = telemetry
+        self.handed_over: dict[str | int, Run] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer a request; the SDK and the middlewares below answer what no part serves."""
@@ -69,10 +74,12 @@ class Adapter:
 
     def _run(self, ctx: ServerRequestContext[Any, Any]) -> Run | None:
         """The run of a request that was handed over."""
-        if ctx.request is not None:
-            run: Run | None = ctx.request.scope.get(HANDED_OVER)
-            return run
-        return None if ctx.request_id is None else self._core.handed_over.pop(ctx.request_id, None)
+        if ctx.request_id is None:
+            return None
+        if ctx.request is None:
+            return self.handed_over.pop(ctx.request_id, None)
+        run: Run | None = ctx.request.scope.get(HANDED_OVER)  # where other messages on behalf of the request come, too
+        return run if run is not None and run.id == ctx.request_id else None
 
 
 @dataclass(frozen=True, slots=True)

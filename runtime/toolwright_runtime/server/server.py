@@ -100,6 +100,7 @@ class PackageServer(Server[Any]):
 
     Attributes:
         core: What answers, whichever way a message comes.
+        adapter: Has it answer what the SDK passes on.
         local: What the client on standard input wants to hear, where it said so before the SDK was loaded.
         package: The package.
         tools: The tools, to switch them on and off for all clients.
@@ -144,7 +145,8 @@ class PackageServer(Server[Any]):
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
         self.middleware.append(end_stream_in_time)
-        self.middleware.append(Adapter(core, subscriptions, Telemetry(package)))
+        self.adapter = Adapter(core, subscriptions, Telemetry(package))
+        self.middleware.append(self.adapter)
         self.middleware.append(_limit_handshake)
         self.middleware.append(subscriptions.greet)
         if core.tasks is not None:

@@ -39,12 +39,11 @@ if TYPE_CHECKING:
     from ...policy.scopes import Scopes
     from ...state.store import Store
     from ...tasks.service import Tasks
-    from ..direct.runs import Run
     from ..observability.audit import Recorder
     from .exchange import Exchange, Rest, Result
     from .lists import Change, Publish
 
-PATIENCE: Final = 3600.0
+_PATIENCE: Final = 3600.0
 """Seconds that a person may take for an answer, from 2026-07-28 on: so long the state of a request holds."""
 
 _PAGES: Final = 64
@@ -76,7 +75,6 @@ class Core:
         changes: What changed of the lists.
         publishers: Those who tell clients of changes.
         identity: What the server says that it is (MCP 2026-07-28, schema, `Implementation`).
-        handed_over: Requests on standard input that the SDK has been given, whose runs go on, by their ids.
         has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
     """
 
@@ -100,7 +98,6 @@ class Core:
         self.has_sessions = True
         self.changes = ChangeLog()
         self.publishers: list[Publish] = []
-        self.handed_over: dict[str | int, Run] = {}
         self.lifespan = Lifespan(
             handlers,
             partial(_kept, package, store),
@@ -118,7 +115,7 @@ class Core:
             self.methods |= part.answers(host)
         self.instrumentation = Instrumentation(package, recorder, user)
         self.in_flight = InFlight()
-        self.input_requests = InputRequestRunner(PATIENCE, store)
+        self.input_requests = InputRequestRunner(_PATIENCE, store)
         info: Mapping[str, Any] = package.manifest["server"]
         self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
         self._user = user
@@ -127,7 +124,7 @@ class Core:
             self.instrumentation,
             self.in_flight,
             LostStore(self.stamp),
-            EncryptedRequestState(store, package.manifest["server"]["name"], PATIENCE),
+            EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE),
             self._answer,
         )
 

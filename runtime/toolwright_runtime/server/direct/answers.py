@@ -11,8 +11,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ...mcp.errors import METHOD_NOT_FOUND, ProtocolError
-from ...mcp.revisions import REVISIONS, Revision
+from ...mcp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, UNWRITABLE, ProtocolError
+from ...mcp.revisions import REVISIONS, Revision, negotiate
+from ...observability.logs import log
 from ...values.modules import loaded
 from ..core.core import LISTS
 
@@ -32,7 +33,6 @@ _SWITCH: Final = "TOOLWRIGHT_DIRECT"
 _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
 """The environment variables that set OpenTelemetry up without a line of code."""
 
-_HANDSHAKES: Final = tuple(date for date in REVISIONS if Revision.of(date).has("handshake"))
 _STATELESS: Final = tuple(date for date in REVISIONS if Revision.of(date).has("stateless"))
 
 
@@ -103,16 +103,14 @@ class Direct:
     def __init__(self, core: Core) -> None:
         """Take what answers what parts serve."""
         self._core = core
-        self._conversing = frozenset(
-            name
-            for name, tool in core.package.tools.items()
-            if core.tasks is not None and tool.task_support != "forbidden"
-        )
         self._texts: dict[int, tuple[Result, bytes]] = {}
 
     def takes(self, message: Mapping[str, Any]) -> bool:
         """Whether what a plain request is about needs no conversation, as far as the manifest says."""
-        return message["method"] != "tools/call" or message["params"]["name"] not in self._conversing
+        if self._core.tasks is None or message["method"] != "tools/call":
+            return True
+        tool = self._core.package.tools.get(message["params"]["name"])
+        return tool is None or tool.task_support == "forbidden"
 
     async def answer(self, exchange: DirectExchange) -> Result:
         """The result of a request. Raises ProtocolError."""
@@ -120,7 +118,11 @@ class Direct:
 
     def response(self, exchange: DirectExchange, result: Result) -> bytes:
         """The response with a result, as JSON."""
-        text = self._listed(result) if exchange.method in LISTS else _to_json(result)
+        try:
+            text = self._listed(result) if exchange.method in LISTS else _to_json(result)
+        except (TypeError, ValueError):
+            log().exception(UNWRITABLE)
+            return error_response(exchange.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_to_json(exchange.id), text)
 
     def _listed(self, result: Result) -> bytes:
@@ -191,11 +193,6 @@ class Direct:
         from ...tasks.methods import add_tasks_capability
 
         return add_tasks_capability(method, result)
-
-
-def negotiate(revision: str) -> str:
-    """The revision that a handshake comes to (MCP 2025-11-25, basic/lifecycle, "Version Negotiation")."""
-    return revision if revision in _HANDSHAKES else _HANDSHAKES[-1]
 
 
 def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...mcp.revisions import negotiate
 from ...mcp.vocabulary import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..core.context import LogLevel
+    from ..features.wants import ChangeLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,6 @@ class Client:
         capabilities: What it says that it can do.
         wants: What its connection wants to hear.
         level: The least level of log messages that its request wants; `None` for the connection's.
-        session: The id of its session over HTTP.
     """
 
     revision: str
@@ -40,7 +41,6 @@ class Client:
     capabilities: Mapping[str, Any]
     wants: Wants | None = field(default_factory=Wants)
     level: LogLevel | None = None
-    session: str | None = None
 
     @property
     def name(self) -> tuple[str, str] | None:
@@ -51,6 +51,12 @@ class Client:
     def listens_to(self) -> LogLevel | None:
         """The least level of messages that it wants; `None` where it wants none."""
         return self.level if self.wants is None else self.wants.level
+
+    @classmethod
+    def of_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
+        """Who shakes hands; from now on it hears of changes (MCP 2025-11-25, basic/lifecycle)."""
+        wants = Wants(since=changes.count)
+        return cls(negotiate(params["protocolVersion"]), params["clientInfo"], params["capabilities"], wants)
 
     @classmethod
     def of_request(cls, meta: Mapping[str, Any]) -> Client:

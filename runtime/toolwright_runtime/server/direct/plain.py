@@ -26,6 +26,9 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 _ENVELOPE: Final = frozenset(
     {PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, LOG_LEVEL_META_KEY}
 )
+_GREETING: Final = 16 * 1024
+"""Bytes of a handshake: what it says is kept as long as its connection."""
+
 _LARGEST_ID: Final = 1 << 53
 
 
@@ -129,11 +132,12 @@ def is_notification(message: Mapping[str, Any]) -> bool:
     )
 
 
-def is_initialize(message: Mapping[str, Any]) -> bool:
-    """Whether a request is a handshake with nothing odd about it (MCP 2025-11-25, basic/lifecycle)."""
+def is_initialize(message: Mapping[str, Any], size: int) -> bool:
+    """Whether a request of so many bytes is a handshake with nothing odd about it (MCP 2025-11-25, basic/lifecycle)."""
     params = message.get("params", {})
     return (
         message["method"] == "initialize"
+        and size <= _GREETING
         and params.keys() == {"protocolVersion", "capabilities", "clientInfo"}
         and type(params["protocolVersion"]) is str
         and are_capabilities(params["capabilities"])

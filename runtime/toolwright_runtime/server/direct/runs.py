@@ -7,7 +7,7 @@ run, which goes on, in place of a handler to start. The run is what waits; what 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ...mcp.errors import ProtocolError
 from ..core.context import LOG_LEVELS
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..core.context import LogLevel
     from ..core.exchange import Result
     from .clients import Client
+
+
+_LATE: Final = 1.0
+"""Seconds in which the SDK begins to wait for a run, also where its client is gone already."""
 
 
 class Conversation(Protocol):
@@ -34,9 +38,6 @@ class Conversation(Protocol):
 
     async def release(self) -> None:
         """Close the stream of the request."""
-
-    async def tell(self, notification: Any) -> None:
-        """Tell it something."""
 
     async def request(self, request: Any, result: Any) -> Any:
         """Ask it something."""
@@ -94,12 +95,23 @@ class Run:
             self._result.set_result(result)
         return True
 
-    def refuse(self, error: Exception) -> None:
-        """Say that the SDK does not take it, unless it has: then it is answered here."""
+    def take_back(self, error: Exception) -> None:
+        """Answer it here after all: there is nobody to converse with, as `error` says."""
+        self._result = None
+        self._fail(error)
+
+    async def leave(self) -> None:
+        """The SDK is done with the request. Where it has answered without the run, nobody wants its result."""
+        if self._conversation is not None:
+            await asyncio.wait([self._conversation], timeout=_LATE)
+            if not self._conversation.done():
+                self._fail(ConnectionError("the request has ended"))
+                self.cancel()
+
+    def _fail(self, error: Exception) -> None:
         if self._conversation is not None and not self._conversation.done():
             self._conversation.set_exception(error)
             self._conversation.exception()  # nobody may wait for it
-            self._result = None
 
     def give_up(self) -> None:
         """Note that it has ended without a result, since nobody wants one any more."""
@@ -144,36 +156,15 @@ class DirectChannel:
         """What the client declared that it can do."""
         return self._client.capabilities
 
-    @property
-    def client(self) -> tuple[str, str] | None:
-        """The name and the version that it says it has."""
-        return self._client.name
-
-    @property
-    def session(self) -> str | None:
-        """The id of its session over HTTP."""
-        return self._client.session
-
-    @property
-    def token(self) -> str | int | None:
-        """What progress is told with."""
-        meta: Mapping[str, Any] = (self._params or {}).get("_meta") or {}
-        token: str | int | None = meta.get("progressToken")
-        return token
-
-    def wants(self, level: LogLevel) -> bool:
-        """Whether it wants messages of this level."""
-        wanted = self._client.listens_to
-        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
-
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification, where the caller asked for them."""
-        if self.token is not None:
+        if "progressToken" in ((self._params or {}).get("_meta") or {}):
             await (await self._run.conversation()).progress(done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message, where the caller wants messages of this level."""
-        if self.wants(level):
+        wanted = self._client.listens_to
+        if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             await (await self._run.conversation()).log(level, data, logger)
 
     async def subscribe(self, uri: str) -> None:
@@ -183,10 +174,6 @@ class DirectChannel:
     async def release(self) -> None:
         """Close the stream of the request, where the caller can come back for the response."""
         await (await self._run.conversation()).release()
-
-    async def tell(self, notification: Any) -> None:
-        """Tell it something."""
-        await (await self._run.conversation()).tell(notification)
 
     async def request(self, request: Any, result: Any) -> Any:
         """Ask it something."""

@@ -22,7 +22,7 @@ from .health import routes as health_routes
 from .streams import LISTENERS, LISTENERS_EACH, Streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Unpack
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...observability.audit import Audit
     from ...options import HttpOptions
     from .conversation import Conversations
+    from .sessions import Sessions
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -111,7 +112,7 @@ def asgi_app(
     streams = Streams(max_listeners, max_listeners_each)
     awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
 
-    def converse(ended: Callable[[str], None]) -> Conversations:
+    def converse(sessions: Sessions) -> Conversations:
         from .conversation import Conversations
 
         return Conversations(
@@ -124,7 +125,7 @@ def asgi_app(
             idle=session_idle_timeout,
             most=max_sessions,
             stateless=stateless,
-            ended=ended,
+            sessions=sessions,
         )
 
     core.has_sessions = not stateless

@@ -17,7 +17,7 @@ from ....sdk.http import (
     TransportSecuritySettings,
 )
 from ...core.principal import ANONYMOUS, current
-from ...direct.keys import HANDED_OVER, WANTS
+from ...direct.keys import WANTS
 from ...server import PackageServer
 from .bad_requests import BadRequests
 from .replay import Archive
@@ -26,7 +26,7 @@ from .streams import Bounded
 from .uploads import Uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from contextvars import Context
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ....sdk.http import EventStore
     from ...core.core import Core
     from .awaited import Awaited
-    from .sessions import Session
+    from .sessions import Session, Sessions
     from .streams import Streams
 
 _RETRY: Final = 1000
@@ -59,7 +59,7 @@ class Conversations:
         idle: float,
         most: int,
         stateless: bool,
-        ended: Callable[[str], None],
+        sessions: Sessions,
     ) -> None:
         """Build what answers.
 
@@ -73,7 +73,7 @@ class Conversations:
             idle: Seconds after which a session that the SDK has opened ends.
             most: How many sessions may be open.
             stateless: Whether there are none.
-            ended: Called with the id of each session that has ended.
+            sessions: Those that have shaken hands without the SDK, which count, too.
         """
         server = PackageServer(core)
         server.limit_listeners(streams)
@@ -88,7 +88,7 @@ class Conversations:
             max_sessions=most,
             stateless=stateless,
         )
-        manager.ended = ended
+        manager.others = sessions
         endpoint: ASGIApp = StreamableHTTPASGIApp(manager)
         if awaited is not None:
             manager.awaited = awaited
@@ -144,9 +144,8 @@ class _Manager(StreamableHTTPSessionManager):
     app: PackageServer
     awaited: Awaited | None = None
     """Who waits for messages of sessions of other processes, where state is shared."""
-    ended: Callable[[str], None]
-    own: int = 0
-    """How many sessions it has opened by itself."""
+    others: Sessions
+    """The sessions that have shaken hands without the SDK."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -177,7 +176,7 @@ class _Manager(StreamableHTTPSessionManager):
             self._session_owners[session.id] = session.owner  # type: ignore[assignment]
         headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
         headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
-        shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants, HANDED_OVER: None}
+        shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
         hello = {"id": "toolwright/replayed", "method": "initialize", "params": session.opening}
         await self._serve_opening_request(transport, shaking, _body({"jsonrpc": "2.0", **hello}), _ignore)
         if session.is_initialized:
@@ -191,16 +190,18 @@ class _Manager(StreamableHTTPSessionManager):
         if transport is not None:
             await self._discard_session(name, transport)
 
+    @property
+    def own(self) -> int:
+        """How many sessions it has opened by itself."""
+        return len(self._server_instances) - len(self._adopted)
+
     def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
-        transport = super()._admit_session(requestor)
-        self.own = len(self._server_instances.keys() - self._adopted)
-        return transport
+        return None if self.others.is_full() else super()._admit_session(requestor)
 
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
         await super()._discard_session(session_id, transport)
         self._adopted.discard(session_id)
-        self.own = len(self._server_instances.keys() - self._adopted)
-        self.ended(session_id)
+        self.others.forget(session_id)
 
 
 def _body(message: Mapping[str, Any]) -> Receive:

@@ -8,6 +8,7 @@ handed over to the SDK, whose stream of events its client can come back to.
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, Final
@@ -23,9 +24,10 @@ from ....mcp.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     ProtocolError,
 )
-from ....mcp.revisions import REVISIONS, UNNAMED, Revision
+from ....mcp.revisions import HANDSHAKES, UNNAMED
+from ....mcp.vocabulary import HEADER
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on, negotiate
+from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS
 from ...direct.parsing import parse
@@ -48,9 +50,6 @@ if TYPE_CHECKING:
 _MOMENT: Final = 0.1
 """Seconds after which a request is handed over, so that a client that loses its connection can come back."""
 
-_GREETING: Final = 16 * 1024
-"""Bytes of a handshake that is answered directly."""
-
 _CANCELLED: Final = -32800
 """The code of a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
 
@@ -67,7 +66,6 @@ _STATUS: Final = dict.fromkeys(
 ) | {METHOD_NOT_FOUND: 404}
 """The status of a response with an error, from 2026-07-28 on; of all others, it is 200."""
 
-_HANDSHAKES: Final = frozenset(date for date in REVISIONS if Revision.of(date).has("handshake"))
 _JSON: Final = (b"content-type", b"application/json")
 
 
@@ -77,7 +75,7 @@ class DirectHttp:
     def __init__(
         self,
         core: Core,
-        converse: Callable[[Callable[[str], None]], Conversations],
+        converse: Callable[[Sessions], Conversations],
         hosts: Allowed,
         origins: Allowed,
         *,
@@ -89,7 +87,7 @@ class DirectHttp:
 
         Args:
             core: The server.
-            converse: Makes the SDK's half; it takes what to call with the id of each session that the SDK ends.
+            converse: Makes the SDK's half; it takes the sessions, to ask and to tell.
             hosts: The hosts to answer.
             origins: The origins to answer.
             most: How many sessions may be open.
@@ -111,9 +109,7 @@ class DirectHttp:
         self._slow = SlowUploads()
         self._loading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._mirroring = frozenset(
-            name for name, tool in core.package.tools.items() if "x-mcp-header" in str(tool.definition["inputSchema"])
-        )
+        self._mirroring: dict[str, bool] = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -165,18 +161,14 @@ class DirectHttp:
 
     def _client(self, head: Head, session: Session | None, message: Mapping[str, Any], size: int) -> Client | None:
         """Who sends a request that is answered directly; `None` where it is not."""
-        if head.revision is not None and head.revision not in _HANDSHAKES:
+        if head.revision is not None and head.revision not in HANDSHAKES:
             if not plain.is_plain(message, stateless=True) or not self._direct.takes(message):
                 return None
             sender = Client.of_request(message["params"]["_meta"])
-            mirrors = message["method"] == "tools/call" and message["params"]["name"] in self._mirroring
-            return sender if head.session is None and not mirrors and head.repeats(message, sender.revision) else None
-        if plain.is_initialize(message):
-            if head.session is not None or size > _GREETING:
-                return None
-            params = message["params"]
-            wants = Wants(since=self._core.changes.count)
-            return Client(negotiate(params["protocolVersion"]), params["clientInfo"], params["capabilities"], wants)
+            is_plain = head.session is None and not self._mirrors(message) and head.repeats(message, sender.revision)
+            return sender if is_plain else None
+        if plain.is_initialize(message, size):
+            return None if head.session is not None else Client.of_handshake(message["params"], self._core.changes)
         client: Client | None
         if self._stateless:
             client = Client(head.revision or UNNAMED, None, {}, Wants()) if head.session is None else None
@@ -184,6 +176,15 @@ class DirectHttp:
             client = None if session is None or message["id"] in session.runs else session.client
         is_ours = plain.is_plain(message, stateless=False) and self._direct.takes(message)
         return client if is_ours else None
+
+    def _mirrors(self, message: Mapping[str, Any]) -> bool:
+        """Whether arguments of a call are mirrored into headers, which the SDK compares."""
+        name = message["params"].get("name")
+        if message["method"] != "tools/call" or name not in self._core.package.tools:
+            return False
+        if name not in self._mirroring:
+            self._mirroring[name] = HEADER in json.dumps(self._core.package.tools[name].definition["inputSchema"])
+        return self._mirroring[name]
 
     async def _answer(
         self,
@@ -200,7 +201,6 @@ class DirectHttp:
                 await _send(send, 503, _FULL)
                 return
             session = self._sessions.open(client, _owner(scope), message["params"])
-            client = session.client
         handing: list[asyncio.Task[None]] = []
         context = copy_context()  # in which no call is under way
 
@@ -253,7 +253,7 @@ class DirectHttp:
         try:
             await self._pass_on(session, {**scope, HANDED_OVER: run}, receive, send)
         finally:
-            run.refuse(RuntimeError("the request ended before it was taken over"))
+            await run.leave()
 
     async def _hear(
         self, session: Session, message: Mapping[str, Any], scope: Scope, receive: Receive, send: Send
@@ -292,7 +292,7 @@ class DirectHttp:
         if self._conversations is None:
             async with self._loading:
                 if self._conversations is None:
-                    conversations = self._converse(self._sessions.forget)
+                    conversations = self._converse(self._sessions)
                     await conversations.start(self._context.copy())
                     self._conversations = conversations
         return self._conversations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -86,10 +86,6 @@ class Sessions:
         self._ended = ended
         self._open: dict[str, Session] = {}
 
-    def __len__(self) -> int:
-        """How many are open."""
-        return len(self._open)
-
     def is_full(self) -> bool:
         """Whether no more may be opened."""
         return len(self._open) + self._others() >= self._most
@@ -97,7 +93,7 @@ class Sessions:
     def open(self, client: Client, owner: Mapping[str, Any] | None, opening: Mapping[str, Any]) -> Session:
         """Open one, for a client that shakes hands with these parameters."""
         name = uuid4().hex
-        session = Session(name, owner, replace(client, session=name), opening)
+        session = Session(name, owner, client, opening)
         self._open[name] = session
         self._look(session, self._idle)
         return session
@@ -110,9 +106,6 @@ class Sessions:
     def end(self, session: Session) -> None:
         """End one."""
         if self._open.pop(session.id, None) is not None:
-            for run in [*session.runs.values()]:
-                if run.task is not None and not run.is_handed_over:
-                    run.task.cancel()
             self._ended(session)
 
     def forget(self, name: str) -> None:

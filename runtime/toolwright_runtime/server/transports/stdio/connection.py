@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ....mcp.errors import CONNECTION_CLOSED, ProtocolError
 from ....observability.logs import log
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on, negotiate
+from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
 from ...direct.clients import Client
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
-from ...features.wants import Wants
 from .due import Due
 
 if TYPE_CHECKING:
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
 
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
-
-_GREETING: Final = 16 * 1024
-"""Bytes of a handshake that is answered directly."""
 
 _GONE: Final = "the client has disconnected"
 _INITIALIZED: Final = "notifications/initialized"
@@ -88,8 +84,8 @@ class Connection:
         if message["id"] in self._runs or is_observed():
             return False
         if self._opening is None:
-            if plain.is_initialize(message):
-                return len(line.data) <= _GREETING
+            if plain.is_initialize(message, len(line.data)):
+                return True
             if not plain.opens_stateless(message):
                 return False
         return plain.is_plain(message, stateless=self._client is None) and self._direct.takes(message)
@@ -100,9 +96,7 @@ class Connection:
         if self._opening is None:
             self._opening = message
             if params is not None and message["method"] == "initialize":
-                wants = Wants(since=self._core.changes.count)
-                revision = negotiate(params["protocolVersion"])
-                self._client = Client(revision, params["clientInfo"], params["capabilities"], wants)
+                self._client = Client.of_handshake(params, self._core.changes)
         client = self._client or Client.of_request((params or {})["_meta"])
         run = Run(message["id"], lambda run: self._spawn(self._hand_over(run, message)))
         channel = DirectChannel(client, params, run)
@@ -142,10 +136,9 @@ class Connection:
         """Have the SDK answer a request whose run goes on."""
         conversation = None if self._is_disconnected else await self._converse()
         if conversation is None or self._is_disconnected:
-            run.refuse(ProtocolError(CONNECTION_CLOSED, _GONE))
+            run.take_back(ProtocolError(CONNECTION_CLOSED, _GONE))
             return
-        self._core.handed_over[run.id] = run
-        await conversation.ask(message)
+        await conversation.hand_over(run, message)
 
     async def _converse(self) -> Conversation:
         """The SDK's connection, which knows what the client has said so far."""

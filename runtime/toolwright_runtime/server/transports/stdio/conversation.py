@@ -23,6 +23,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
+from ....mcp.errors import UNWRITABLE
 from ....observability.logs import log
 from ...middlewares.in_flight import LISTENING
 from ...server import PackageServer
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from ...core.core import Core
+    from ...direct.runs import Run
     from ...features.wants import Wants
     from .due import Due
     from .wire import Output
@@ -63,11 +65,13 @@ class Conversation:
         self._given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         server = PackageServer(core)
         server.local = wants
+        self._adapter = server.adapter
         serving = server.run(taken, self._outgoing, server.create_initialization_options())
         self.task = asyncio.create_task(serving, context=context)
 
-    async def ask(self, message: Mapping[str, Any]) -> None:
-        """Give the SDK a request that came as JSON."""
+    async def hand_over(self, run: Run, message: Mapping[str, Any]) -> None:
+        """Give the SDK a request that came as JSON, and whose run goes on."""
+        self._adapter.handed_over[run.id] = run
         await self.give(JSONRPCRequest.model_validate(message))
 
     async def replay(self, method: str, params: Mapping[str, Any]) -> None:
@@ -126,8 +130,8 @@ class _Outgoing:
         try:
             line = message.model_dump_json(by_alias=True, exclude_unset=True)
         except ValueError:
-            log().exception("a message cannot be written as JSON")
-            raise MCPError(INTERNAL_ERROR, "The message cannot be written as JSON") from None
+            log().exception(UNWRITABLE)
+            raise MCPError(INTERNAL_ERROR, UNWRITABLE) from None
         await self._output.send(line.encode())
         if answered is not None:
             self._due.remove(answered)

@@ -1,0 +1,140 @@
+"""What becomes of a request that changes its way while it is under way, and of sessions that both ways count."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import httpx2
+import pytest
+
+from conversations import READY, request, shaking, usual
+from packages import generate, imported, manifest, tool
+from serving import asgi
+from toolwright_runtime.server.core.building import build_core
+from toolwright_runtime.server.direct import runs
+from toolwright_runtime.server.direct.answers import Direct
+from toolwright_runtime.server.transports.http.asgi import asgi_app
+
+REVISION = "2025-11-25"
+LARGE = 100_000
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("handed")
+    with imported(folder, generate(folder, manifest([tool("wait")], name="handed"))) as module:
+        yield module
+
+
+class Handlers:
+    def __init__(self, seconds: float = 0.3) -> None:
+        self.seconds = seconds
+        self.starts = 0
+        self.ends: list[str] = []
+
+    async def wait(self, args: Any, ctx: Any) -> str:
+        self.starts += 1
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            self.ends.append("cancelled")
+            raise
+        self.ends.append("done")
+        return "x" * LARGE
+
+
+async def shaken(http: httpx2.AsyncClient, url: str) -> str:
+    first = shaking(REVISION)
+    response = await http.post(url, json=first, headers=dict(usual(first, REVISION, None)))
+    session: str = response.headers["mcp-session-id"]
+    await http.post(url, json=READY, headers=dict(usual(READY, REVISION, session)))
+    return session
+
+
+CALL = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=False)
+
+
+@pytest.mark.parametrize("revision", [REVISION, "2026-07-28"])
+def test_a_slow_call_runs_once_and_is_joined_once(
+    revision: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by what else the server says to the SDK on its behalf, such as the ping that follows what is large."""
+    joins: list[object] = []
+    join = runs.Run.join
+
+    async def counted(run: runs.Run, conversation: runs.Conversation) -> Any:
+        joins.append(run.id)
+        return await join(run, conversation)
+
+    monkeypatch.setattr(runs.Run, "join", counted)
+    handlers = Handlers()
+
+    async def use(url: str) -> httpx2.Response:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            stateless = revision != REVISION
+            session = None if stateless else await shaken(http, url)
+            call = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=stateless)
+            return await http.post(url, json=call, headers=dict(usual(call, revision, session)))
+
+    with asgi(package.asgi_app(handlers)) as url:
+        response = asyncio.run(use(f"{url}/mcp"))
+    text = [line for line in response.text.splitlines() if line.startswith(("data: {", "{"))][-1]
+    answer = json.loads(text.removeprefix("data: "))
+    assert answer["result"]["content"][0]["text"] == "x" * LARGE
+    assert (handlers.starts, handlers.ends, joins) == (1, ["done"], [7])
+
+
+def test_a_call_of_a_session_that_ends_is_refused_and_its_handler_cancelled(
+    package: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    handlers = Handlers(30)
+
+    async def use(url: str) -> list[int]:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+            call = asyncio.create_task(http.post(url, json=CALL, headers=dict(usual(CALL, REVISION, session))))
+            while not handlers.starts:  # noqa: ASYNC110 - it is in another thread
+                await asyncio.sleep(0.005)
+            ended = await http.delete(url, headers={"mcp-session-id": session})
+            refused = await call
+            async with asyncio.timeout(10):
+                while not handlers.ends:  # noqa: ASYNC110 - likewise
+                    await asyncio.sleep(0.01)
+            return [ended.status_code, refused.status_code]
+
+    with asgi(package.asgi_app(handlers)) as url:
+        statuses = asyncio.run(use(f"{url}/mcp"))
+    assert statuses[0] == 200
+    assert statuses[1] in (200, 404)  # 200 where its stream was open by then
+    assert handlers.ends == ["cancelled"]
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_sessions_of_both_ways_count_together(package: ModuleType) -> None:
+    core = build_core(package.TOOLS["wait"].package, Handlers())
+    plain, odd = shaking(REVISION), shaking(REVISION)
+    odd["params"]["odd"] = True
+    with asgi(asgi_app(core, max_sessions=3)) as url, httpx2.Client() as http:
+
+        def opened(message: Any) -> int:
+            headers = dict(usual(message, REVISION, None))
+            return http.post(f"{url}/mcp", json=message, headers=headers).status_code
+
+        assert [opened(message) for message in (plain, odd, plain)] == [200, 200, 200]
+        assert [opened(message) for message in (plain, odd)] == [503, 503]
+
+
+@pytest.mark.parametrize("result", [{"a": object()}, {"a": "\ud800"}])
+def test_what_is_not_json_is_an_error_and_no_silence(
+    result: Any, package: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    direct = Direct(build_core(package.TOOLS["wait"].package, Handlers()))
+    exchange: Any = SimpleNamespace(id=1, method="tools/call")
+    answer = json.loads(direct.response(exchange, result))
+    assert answer["error"] == {"code": -32603, "message": "The message cannot be written as JSON"}
+    assert "cannot be written as JSON" in caplog.text
