@@ -11,12 +11,11 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Final
 
+from ..values.contexts import Within
 from ..values.terminal import replace_controls
 from .redaction import scrub
 
@@ -92,14 +91,9 @@ def name_after(package: str) -> None:
     _PACKAGE.set(package)
 
 
-@contextmanager
-def named_after(package: str) -> Iterator[None]:
+def named_after(package: str) -> Within[str]:
     """A block in which a package is at work."""
-    token = _PACKAGE.set(package)
-    try:
-        yield
-    finally:
-        _PACKAGE.reset(token)
+    return Within(_PACKAGE, package)
 
 
 class Tally:

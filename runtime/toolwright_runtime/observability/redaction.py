@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, quote_plus
 
+from ..values.contexts import Within
 from ..values.json import Json
 from ..values.text import split_pointer
 
@@ -57,8 +57,7 @@ def redact(arguments: Mapping[str, Any], pointers: Sequence[str]) -> dict[str, A
     }
 
 
-@contextmanager
-def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, None]:
+def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Within[list[Secret] | None]:
     """Hide the secrets of a call in this context, and in those that start in it, for the length of the block."""
     secrets: tuple[Secret, ...] = ()
     if hidden := tool.hidden(arguments):
@@ -66,11 +65,7 @@ def hiding(tool: Tool, arguments: Mapping[str, Any]) -> Generator[None, None, No
             {text for pointer in hidden for text in _texts(arguments, split_pointer(pointer), _words(tool))}
         )
         _LAST.add(secrets)
-    token = _current.set([*(_current.get() or ()), *secrets])
-    try:
-        yield
-    finally:
-        _current.reset(token)
+    return Within(_current, [*(_current.get() or ()), *secrets])
 
 
 def make_hider() -> Callable[[str], None]:

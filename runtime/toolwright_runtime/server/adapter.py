@@ -68,7 +68,7 @@ class Adapter:
             if run is not None:
                 channel = SdkChannel(ctx, self._subscriptions, self._core.input_requests.urls)
                 return cast("HandlerResult", await run.join(channel))
-            return cast("HandlerResult", await self._core.answer(exchange, rest))
+            return cast("HandlerResult", await self._core.answering(rest)(exchange))
         except ProtocolError as error:
             raise MCPError(error.code, error.message, error.data) from None
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 from ..observability.logs import log
+from ..values.contexts import Within
 from .store import StateLost
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Generator
+    from collections.abc import AsyncGenerator, Callable
 
 
 PATIENCE: Final = 5.0
@@ -64,14 +65,9 @@ class _Budget:
 _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 
-@contextmanager
-def one_deadline() -> Generator[None, None, None]:
+def one_deadline() -> Within[_Budget | None]:
     """The length of one request, all of whose waits for a store count together."""
-    token = _BUDGET.set(_Budget())
-    try:
-        yield
-    finally:
-        _BUDGET.reset(token)
+    return Within(_BUDGET, _Budget())
 
 
 class Outages:

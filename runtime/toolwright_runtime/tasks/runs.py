@@ -402,7 +402,7 @@ def _first_text(result: Mapping[str, Any]) -> str | None:
 
 
 def _start_call_state(task: Task) -> CallState:
-    call_state = CallState(time.time(), task.transport, task.revision, id=task.call_id, principal=task.principal)
+    call_state = CallState(time.time(), task.transport, task.revision, known_id=task.call_id, principal=task.principal)
     call_state.client = task.client
     call_state.note_parameters({"name": task.tool, "arguments": task.arguments})
     return call_state

@@ -125,6 +125,60 @@ async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypat
         assert b"200" in await answer(port)
 
 
+async def test_a_connection_that_was_used_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its last answer came before the time was over that it was given first: one timer moves on."""
+    monkeypatch.setattr("toolwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0.2)
+    async with served(App(), Bounds(9, None, head=0.4)) as (port, all_):
+        reader, writer = await link(port)
+        for _ in range(4):
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
+            await asyncio.sleep(0.15)
+            writer.write(b"\r\n")
+            assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200")
+        writer.write(b"GET / HTTP")
+        began = asyncio.get_running_loop().time()
+        await closed(reader)
+        assert asyncio.get_running_loop().time() - began > 0.3
+        await until(lambda: not all_._open)
+
+
+class Sent:
+    """A transport that notes what it is given, and in which turn of the event loop."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.segments: list[tuple[int, bytes]] = []
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: bytes) -> None:
+        self.segments.append((self.turn, data))
+
+    def close(self) -> None:
+        self.segments.append((self.turn, b"closed"))
+
+
+async def test_a_head_goes_out_with_its_body() -> None:
+    sent: Any = Sent()
+    corked = connections.Corked(sent, asyncio.get_running_loop())
+    corked.write(b"head ")
+    corked.write(b"body")
+    assert sent.segments == []
+    sent.turn = 1
+    await asyncio.sleep(0)
+    corked.hold()
+    corked.write(b"held ")
+    await asyncio.sleep(0)
+    corked.write(b"body")
+    corked.write(b"next")
+    await asyncio.sleep(0)
+    corked.hold()
+    corked.write(b"cut off")
+    corked.close()
+    assert sent.segments == [(1, b"head body"), (1, b"held body"), (1, b"next"), (1, b"cut off"), (1, b"closed")]
+
+
 async def test_a_connection_that_keeps_the_server_waiting_makes_room() -> None:
     async with served(App(), Bounds(6, 4)) as (port, all_):
         waiting = [await link(port, said) for said in (b"", b"GET /", POST.replace(b" / ", b" /body "), b"GET")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -29,10 +29,6 @@ Transport: TypeAlias = Literal["http", "stdio", "memory"]
 """What requests come over; `memory` is this process."""
 
 
-def _new_id() -> str:
-    return secrets.token_hex(8)
-
-
 @dataclass(slots=True)
 class CallState:
     """One call of a tool.
@@ -41,7 +37,6 @@ class CallState:
         began: When it came, in seconds since 1970.
         transport: What it came over.
         revision: The revision that the caller speaks.
-        id: What the log, the record and the caller know the call by; no other call has the same.
         principal: Who asks.
         tool: The tool, once it is known that there is one and that the caller may use it.
         arguments: What the caller sent.
@@ -59,12 +54,12 @@ class CallState:
         keys: The names of the arguments, the first of them and shortened.
         key_count: How many there are.
         result_bytes: The size of the result as JSON.
+        known_id: The id, where there is one already.
     """
 
     began: float
     transport: Transport
     revision: str | None
-    id: str = field(default_factory=_new_id)
     principal: Principal | None = None
     tool: Tool | None = None
     arguments: Mapping[str, Any] | None = None
@@ -82,6 +77,14 @@ class CallState:
     keys: Sequence[str] = ()
     key_count: int = 0
     result_bytes: int | None = None
+    known_id: str | None = None
+
+    @property
+    def id(self) -> str:
+        """What the log, the record and the caller know the call by; no other call has the same."""
+        if self.known_id is None:
+            self.known_id = secrets.token_hex(8)
+        return self.known_id
 
     def note_parameters(self, params: Mapping[str, Any]) -> None:
         """Note what is called with what, as far as these parameters say."""

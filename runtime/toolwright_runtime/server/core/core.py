@@ -27,7 +27,7 @@ from ..middlewares.lost_store import LostStore
 from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation
 from .call_state import CURRENT
-from .exchange import through
+from .exchange import chain
 from .lists import Lists, StaleCursorError
 from .parts import Answer, Host, Part, Request
 from .principal import Principal, current
@@ -128,13 +128,9 @@ class Core:
             self._answer,
         )
 
-    async def answer(self, exchange: Exchange, rest: Rest) -> Result:
-        """What a message is answered with; `rest` answers what no part serves.
-
-        Raises:
-            ProtocolError: It is answered with an error.
-        """
-        return await through(self._steps, rest)(exchange)
+    def answering(self, rest: Rest) -> Rest:
+        """What gives the answer to a message, or raises ProtocolError; `rest` answers what no part serves."""
+        return chain(self._steps, rest)
 
     async def complete(self, elicitation: str) -> bool:
         """Tell a client that all is done at the URL that it was asked to open (MCP 2025-11-25, client/elicitation).
@@ -175,7 +171,7 @@ class Core:
         for publish in self.publishers:
             await publish(change)
 
-    async def _answer(self, exchange: Exchange, rest: Rest) -> Result:
+    async def _answer(self, rest: Rest, exchange: Exchange) -> Result:
         """Answer what the parts serve; pass on any other message: the last step."""
         if exchange.id is None or not self.serves(exchange.method):
             return await rest(exchange)

@@ -1,18 +1,21 @@
 """A message and what is known of its sender, as all steps of a server see it, whatever it came by.
 
 Takes nothing of a transport or of the SDK: `direct` makes exchanges of what comes in, and `sdk` of what the SDK passes
-on. Steps are middlewares: each takes an exchange and the rest of the way, and gives the result as it goes on the wire.
+on. Steps are middlewares: each takes the rest of the way and an exchange, and gives the result as it goes on the wire.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from .call_state import CallState, Transport
     from .context import Channel
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 Result: TypeAlias = Mapping[str, Any] | None
 """What a message is answered with; `None` for a notification."""
@@ -82,15 +85,14 @@ class Exchange(Protocol):
 Rest: TypeAlias = Callable[[Exchange], Awaitable[Result]]
 """The rest of the way."""
 
-Middleware: TypeAlias = Callable[[Exchange, Rest], Awaitable[Result]]
+Middleware: TypeAlias = Callable[[Rest, Exchange], Awaitable[Result]]
 
 
-def through(middlewares: Sequence[Middleware], last: Rest) -> Rest:
-    """The whole way, the first middleware first."""
-    for middleware in reversed(middlewares):
-        last = partial(_pass_on, middleware, last)
+def chain(
+    steps: Sequence[Callable[[Callable[[_In], Awaitable[_Out]], _In], Awaitable[_Out]]],
+    last: Callable[[_In], Awaitable[_Out]],
+) -> Callable[[_In], Awaitable[_Out]]:
+    """The whole way, the first step first. Each takes the rest of the way, and what goes it."""
+    for step in reversed(steps):
+        last = partial(step, last)
     return last
-
-
-def _pass_on(middleware: Middleware, rest: Rest, exchange: Exchange) -> Awaitable[Result]:
-    return middleware(exchange, rest)

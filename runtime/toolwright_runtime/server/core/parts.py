@@ -91,6 +91,10 @@ class Request:
     slot: Slot = field(default_factory=Slot)
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def with_more(self, more: Mapping[str, Any]) -> Request:
+        """The same with this in the context."""
+        return Request(self.method, self.id, self.params, self.revision, self.channel, self.principal, self.slot, more)
+
 
 Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
 """Gives the result of a request, or raises `Refused`."""

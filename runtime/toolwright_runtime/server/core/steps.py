@@ -5,9 +5,8 @@ Takes a call and the rest of the way; gives the outcome, its own or that of the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ...values import units
@@ -55,13 +54,6 @@ Proceed: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """The rest of the way."""
 
 Step: TypeAlias = Callable[[Proceed, Call], Awaitable[Outcome]]
-
-
-def chain(steps: Sequence[Step], last: Proceed) -> Proceed:
-    """The whole way, the first step first."""
-    for step in reversed(steps):
-        last = partial(step, last)
-    return last
 
 
 async def check_size(proceed: Proceed, call: Call) -> Outcome:

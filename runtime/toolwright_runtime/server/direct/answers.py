@@ -98,12 +98,17 @@ class DirectExchange:
 
 
 class Direct:
-    """Answers requests of one server."""
+    """Answers requests of one server.
+
+    Attributes:
+        answer: Gives the result of a request. Raises ProtocolError.
+    """
 
     def __init__(self, core: Core) -> None:
         """Take what answers what parts serve."""
         self._core = core
         self._texts: dict[int, tuple[Result, bytes]] = {}
+        self.answer = core.answering(self._rest)
 
     def takes(self, message: Mapping[str, Any]) -> bool:
         """Whether what a plain request is about needs no conversation, as far as the manifest says."""
@@ -112,12 +117,10 @@ class Direct:
         tool = self._core.package.tools.get(message["params"]["name"])
         return tool is None or tool.task_support == "forbidden"
 
-    async def answer(self, exchange: DirectExchange) -> Result:
-        """The result of a request. Raises ProtocolError."""
-        return await self._core.answer(exchange, self._rest)
-
-    def response(self, exchange: DirectExchange, result: Result) -> bytes:
-        """The response with a result, as JSON."""
+    def response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
+        """The response with a result, or an error, as JSON."""
+        if isinstance(result, ProtocolError):
+            return error_response(exchange.id, result)
         try:
             text = self._listed(result) if exchange.method in LISTS else _to_json(result)
         except (TypeError, ValueError):

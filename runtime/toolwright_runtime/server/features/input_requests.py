@@ -12,8 +12,6 @@ import asyncio
 import inspect
 import json
 import secrets
-from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from ...errors import ToolError
@@ -143,9 +141,9 @@ class InputRequests:
         state = state or {}
         self._answers: dict[str, Any] = dict(state.get("answers", {}))
         self._done: dict[str, Any] = dict(state.get("done", {}))
-        self._tries: Counter[str] = Counter(state.get("tries", {}))
+        self._tries: dict[str, int] = dict(state.get("tries", {}))
         self._running: dict[str, asyncio.Future[Any]] = {}
-        self._asked: Counter[str] = Counter()
+        self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OURS):
@@ -204,7 +202,7 @@ class InputRequests:
             raise MissingCapability({first: {part: {}} if part and part != "form" else {}})
         if is_too_deep(request.model_dump(by_alias=True, mode="json", exclude_none=True)):
             raise DepthError("the question")
-        self._asked[key] += 1
+        self._asked[key] = self._asked.get(key, 0) + 1
         if self._asked[key] > 1:
             key = f"{key}.{self._asked[key]}"
         if self.in_handshake_era:
@@ -218,7 +216,7 @@ class InputRequests:
             except (InvalidAnswer, ValidationError) as error:
                 del self._answers[key]
                 why, request = _describe(error), _ask_again(request, error)
-        self._tries[key] += 1
+        self._tries[key] = self._tries.get(key, 0) + 1
         if self._tries[key] > _TRIES:  # else a caller could have the handler run again and again, for one call
             raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}")
         self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -276,7 +274,7 @@ class InputRequests:
         answer = self._answers.pop(needed.name, None)
         if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
             raise UrlNotVisitedError("The user did not open the URL that this request needs.")
-        self._tries[needed.name] += 1
+        self._tries[needed.name] = self._tries.get(needed.name, 0) + 1
         if self._tries[needed.name] > _TRIES:
             raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
         request = types.ElicitRequest(
@@ -432,7 +430,7 @@ class InputRequestRunner:
         peer = cast("Peer", request.channel)
         input_requests = InputRequests(peer, request.revision, state, asked.get("inputResponses"), request.slot)
         try:
-            return await input_requests.run(lambda: answer(replace(request, more={"rounds": input_requests})))
+            return await input_requests.run(lambda: answer(request.with_more({"rounds": input_requests})))
         except UrlNotVisitedError as error:
             note("denied", "not_visited")
             if request.method == "tools/call":

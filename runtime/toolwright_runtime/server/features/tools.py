@@ -14,9 +14,10 @@ from ...mcp.revisions import Revision
 from ...values.sanitizing import clean
 from ..core.call_state import CURRENT, note
 from ..core.dispatcher import Dispatcher
+from ..core.exchange import chain
 from ..core.parts import Answer, Host, Needed, Request
 from ..core.sanitizing import repair_unicode
-from ..core.steps import Call, Step, chain, check_size
+from ..core.steps import Call, Step, check_size
 
 if TYPE_CHECKING:
     from ...package import Package

@@ -36,7 +36,7 @@ class InFlight:
             self._ended.add(task)
             task.cancel()
 
-    async def __call__(self, exchange: Exchange, rest: Rest) -> Result:
+    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Pass a message on."""
         task = asyncio.current_task()
         if exchange.id is None or exchange.method == LISTENING or task is None or task in self._tasks:

@@ -26,7 +26,7 @@ class LostStore:
         """Take what makes a result one of this server, in a revision."""
         self._stamped = stamp
 
-    async def __call__(self, exchange: Exchange, rest: Rest) -> Result:
+    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Pass a message on; what the loss of the store ends of a call is a result, as any other refusal."""
         with one_deadline():
             try:

@@ -42,7 +42,7 @@ class EncryptedRequestState:
         self._keys: Sequence[bytes] = ()
         self._boundary: RequestStateBoundary | None = None
 
-    async def __call__(self, exchange: Exchange, rest: Rest) -> Result:
+    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Have a request answered by a server that sees the plain state."""
         if exchange.method not in _METHODS:
             return await rest(exchange)

@@ -44,42 +44,35 @@ class Instrumentation:
         self._recorder = recorder
         self._user = user
 
-    async def __call__(self, exchange: Exchange, rest: Rest) -> Result:
+    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Pass a message on, and look at how that ends."""
-        with named_after(self._package):
-            return await self._observed(exchange, rest)
-
-    async def _observed(self, exchange: Exchange, rest: Rest) -> Result:
         start = time.perf_counter()
         transport: Transport = "http" if exchange.over_http else self.transport
         is_call = exchange.method == "tools/call" and exchange.id is not None
         call_state = CallState(time.time(), transport, exchange.revision) if is_call else None
-        observation = exchange.observe(transport)
-        token = CURRENT.set(call_state)
         result: Result = None
         error: BaseException | None = None
-        try:
-            result = await rest(exchange)
-        except ProtocolError as raised:
-            error = raised
-            raise
-        except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
-            reference_id = reference()
-            log().error("%s failed (reference %s)", exchange.method, reference_id, exc_info=raised)
-            error = ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
-            if call_state is not None:
-                call_state.ending, call_state.reason, call_state.reference = "failed", "internal_error", reference_id
-            raise error from None
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            CURRENT.reset(token)
-            seconds = time.perf_counter() - start
-            trace = None if observation is None else observation.end(seconds, result, error, call_state)
-            if self._recorder is not None and call_state is not None and _is_over(result, error):
-                call_state.seconds, call_state.trace = seconds, trace
-                self._record(self._recorder, exchange, call_state, error)
+        with named_after(self._package):
+            observation = exchange.observe(transport)
+            token = CURRENT.set(call_state)
+            try:
+                result = await rest(exchange)
+            except ProtocolError as raised:
+                error = raised
+                raise
+            except Exception as raised:  # noqa: BLE001 - whatever it is, the log alone learns it
+                error = _internal_error(exchange, call_state, raised)
+                raise error from None
+            except BaseException as raised:
+                error = raised
+                raise
+            finally:
+                CURRENT.reset(token)
+                seconds = time.perf_counter() - start
+                trace = None if observation is None else observation.end(seconds, result, error, call_state)
+                if self._recorder is not None and call_state is not None and _is_over(result, error):
+                    call_state.seconds, call_state.trace = seconds, trace
+                    self._record(self._recorder, exchange, call_state, error)
         return result
 
     def _record(
@@ -104,6 +97,15 @@ def recorder(package: Package, audit: Audit) -> Recorder:
     from .audit_file import AuditFile
 
     return Recorder(package, AuditHook(audit) if callable(audit) else AuditFile(audit))
+
+
+def _internal_error(exchange: Exchange, call_state: CallState | None, error: Exception) -> ProtocolError:
+    """What a caller is told of an exception that should not be there."""
+    reference_id = reference()
+    log().error("%s failed (reference %s)", exchange.method, reference_id, exc_info=error)
+    if call_state is not None:
+        call_state.ending, call_state.reason, call_state.reference = "failed", "internal_error", reference_id
+    return ProtocolError(INTERNAL_ERROR, f"Internal error (reference {reference_id})")
 
 
 def _is_over(result: Result, error: BaseException | None) -> bool:

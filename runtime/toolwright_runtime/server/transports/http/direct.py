@@ -29,7 +29,8 @@ from ....mcp.vocabulary import HEADER
 from ...direct import plain
 from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
 from ...direct.clients import Client
-from ...direct.keys import HANDED_OVER, WANTS
+from ...direct.keys import HANDED_OVER, WANTS, WIRE
+from ...direct.moments import Moments
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
 from ...features.wants import Wants
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from ...core.core import Core
+    from ...direct.keys import Wire
     from .conversation import Conversations
     from .heads import Allowed, Head
     from .sessions import Session
@@ -110,6 +112,7 @@ class DirectHttp:
         self._loading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._mirroring: dict[str, bool] = {}
+        self._moments = Moments(_MOMENT)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -135,12 +138,16 @@ class DirectHttp:
 
     async def _post(self, head: Head, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose head is plain."""
-        try:
-            async with asyncio.timeout(SECONDS):
-                message = await receive()
-        except TimeoutError:
-            await self._slow.refuse(scope, receive, send)
-            return
+        wire: Wire | None = scope.get(WIRE)
+        if wire is not None and wire.has_all_of(scope):
+            message = await receive()
+        else:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    message = await receive()
+            except TimeoutError:
+                await self._slow.refuse(scope, receive, send)
+                return
         replayed = _replay(message, receive)
         body: bytes = message.get("body", b"")
         is_whole = message["type"] == "http.request" and not message.get("more_body") and len(body) <= LARGEST
@@ -198,7 +205,7 @@ class DirectHttp:
         """Answer a plain request, unless it is handed over meanwhile."""
         if message["method"] == "initialize" and not self._stateless:
             if self._sessions.is_full():
-                await _send(send, 503, _FULL)
+                await _send(scope, send, 503, _FULL)
                 return
             session = self._sessions.open(client, _owner(scope), message["params"])
         handing: list[asyncio.Task[None]] = []
@@ -213,9 +220,8 @@ class DirectHttp:
         params = message.get("params")
         way = DirectChannel(client, params, run)
         exchange = DirectExchange(message["method"], params, run.id, True, client, way)
-        moment = asyncio.get_running_loop().call_later(_MOMENT, run.move)
-        if message["method"] == "initialize":  # it waits for nothing, and its session is not there for the SDK
-            moment.cancel()
+        if message["method"] != "initialize":  # which waits for nothing, and whose session is not there for the SDK
+            self._moments.begin(run)
         error: ProtocolError | None = None
         body = b""
         if session is not None:
@@ -236,7 +242,7 @@ class DirectHttp:
                     task.uncancel()
                     error, is_answered = ProtocolError(_CANCELLED, "Request cancelled"), run.is_handed_over
                 finally:
-                    moment.cancel()
+                    self._moments.end(run)
                 if is_answered:
                     await handing[0]
                     return
@@ -246,7 +252,7 @@ class DirectHttp:
         if error is not None:
             body = error_response(run.id, error)
         status = _STATUS.get(error.code, 200) if error is not None and client.wants is None else 200
-        await _send(send, status, body, session)
+        await _send(scope, send, status, body, session)
 
     async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the SDK answer a request whose run goes on."""
@@ -266,12 +272,12 @@ class DirectHttp:
             run = session.runs.get(params["requestId"])
             if run is not None and not run.is_handed_over:
                 run.cancel()
-                await _send(send, 202, b"", session)
+                await _send(scope, send, 202, b"", session)
                 return
         if session.has_conversation:
             await self._pass_on(session, scope, receive, send)
         else:
-            await _send(send, 202, b"", session)
+            await _send(scope, send, 202, b"", session)
 
     def _named(self, scope: Scope) -> Session | None:
         """The session that a request names, where it is one of the direct path's, and the caller's."""
@@ -331,9 +337,11 @@ def _replay(message: Message, receive: Receive) -> Receive:
     return again
 
 
-async def _send(send: Send, status: int, body: bytes, session: Session | None = None) -> None:
+async def _send(scope: Scope, send: Send, status: int, body: bytes, session: Session | None = None) -> None:
     headers: Sequence[tuple[bytes, bytes]] = (_JSON, (b"content-length", str(len(body)).encode()))
     if session is not None:
         headers = (*headers, (b"mcp-session-id", session.id.encode()))
+    if (wire := scope.get(WIRE)) is not None:
+        wire.hold_head()
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

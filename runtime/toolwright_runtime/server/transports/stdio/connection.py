@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ....mcp.errors import CONNECTION_CLOSED, ProtocolError
 from ....observability.logs import log
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
+from ...direct.answers import Direct, DirectExchange, is_observed, is_on
 from ...direct.clients import Client
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
 
     from ...core.core import Core
+    from ...core.exchange import Result
     from ...core.lists import Change
     from .conversation import Conversation
     from .wire import Line, Output
@@ -103,7 +104,7 @@ class Connection:
         exchange = DirectExchange(message["method"], params, run.id, False, client, channel)
         self._runs[run.id] = run
         self._due.add(run.id)
-        run.task = self._spawn(self._respond(run, exchange))
+        run.task = asyncio.create_task(self._respond(run, exchange))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -113,24 +114,26 @@ class Connection:
 
     async def _respond(self, run: Run, exchange: DirectExchange) -> None:
         """Answer a request, unless it is handed over meanwhile, or given up."""
-        response: bytes
         try:
-            result = await self._direct.answer(exchange)
+            result: Result | ProtocolError = await self._direct.answer(exchange)
         except ProtocolError as error:
-            is_answered = run.finish(error)
-            response = error_response(run.id, error)
+            result = error
         except asyncio.CancelledError:
             run.give_up()
-            self._due.remove(run.id)
+            self._forget(run)
             raise
-        else:
-            is_answered = run.finish(result)
-            response = b"" if is_answered else self._direct.response(exchange, result)
-        finally:
+        if run.finish(result):
             del self._runs[run.id]
-        if not is_answered:
-            await self._output.send(response)
-            self._due.remove(run.id)
+            return
+        try:
+            await self._output.send(self._direct.response(exchange, result))
+        finally:
+            self._forget(run)
+
+    def _forget(self, run: Run) -> None:
+        """Note that a request is answered, or that nobody wants its answer."""
+        del self._runs[run.id]
+        self._due.remove(run.id)
 
     async def _hand_over(self, run: Run, message: Mapping[str, Any]) -> None:
         """Have the SDK answer a request whose run goes on."""
@@ -225,7 +228,7 @@ class Connection:
     async def close(self) -> None:
         """End all that is under way."""
         self._core.publishers.remove(self._tell)
-        tasks = [*self._tasks]
+        tasks = [*self._tasks, *(run.task for run in self._runs.values() if run.task is not None)]
         for task in tasks:
             task.cancel()
         if self._conversation is not None:

@@ -19,7 +19,7 @@ from .....observability.logs import Tally, log
 from .....values.json import is_list
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 
@@ -178,15 +178,25 @@ class Corked:
         self._transport = transport
         self._loop = loop
         self._waiting: list[bytes] = []
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Send what is written next together with what is written after it, and then at once."""
+        self._is_held = True
 
     def write(self, data: bytes) -> None:
         """Have it sent at the end of the turn."""
-        if not self._waiting:
-            self._loop.call_soon(self._flush)
         self._waiting.append(data)
+        if not self._is_held:
+            if len(self._waiting) == 1:
+                self._loop.call_soon(self._flush)
+        elif len(self._waiting) > 1:
+            self._is_held = False
+            self._flush()
 
     def close(self) -> None:
         """Close the transport when all is sent."""
+        self._is_held = False
         self._flush()
         self._transport.close()
 
@@ -216,7 +226,8 @@ class Connection(asyncio.Protocol):
         super().__init__(**options)
         self.is_used = False
         self._all = connections
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -227,19 +238,30 @@ class Connection(asyncio.Protocol):
             transport.write(_FULL)
             transport.close()
             return
-        super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
+        self._corked = Corked(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self._corked))
         self._wait(0.0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Be counted no more."""
         self._all.left(self)
-        self._stop_clock()
+        if self._timer is not None:
+            self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Hear of a request."""
         super().data_received(data)
         self._look()
+
+    def has_all_of(self, scope: Mapping[str, Any]) -> bool:
+        """Whether a request has come with all of its body."""
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
+        return cycle is not None and cycle.scope is scope and not cycle.more_body
+
+    def hold_head(self) -> None:
+        """Send the head of the answer together with its body, which follows at once."""
+        self._corked.hold()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -255,7 +277,7 @@ class Connection(asyncio.Protocol):
             return
         if cycle is not self._seen:
             self._seen = cycle
-            self._stop_clock()
+            self._deadline = None
             self._all.heard(self)
         if cycle.more_body:
             self._all.waits(self)  # how long that may take, the application says, which alone knows when it reads
@@ -265,14 +287,25 @@ class Connection(asyncio.Protocol):
 
     def _wait(self, more: float) -> None:
         """Give the client time for the head of a request, which no part of one prolongs."""
-        self._stop_clock()
         self._all.waits(self)
-        self._deadline = self.loop.call_later(self._all.bounds.head + more, self._all.drop, self)
+        self._deadline = self.loop.time() + self._all.bounds.head + more
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._set_timer(self._deadline)
 
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _set_timer(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_at(at, self._look_at_clock)
+
+    def _look_at_clock(self) -> None:
+        """Be closed if the client's time is over. It seldom is: one timer moves on, not one a request."""
+        self._timer = None
+        if self._deadline is None:
+            return
+        if self._deadline <= self.loop.time():
+            self._all.drop(self)
+        else:
+            self._set_timer(self._deadline)
 
 
 def _connection_kind() -> type[Connection]:

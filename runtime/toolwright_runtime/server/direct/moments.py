@@ -1,0 +1,44 @@
+"""Requests that are given a moment, and handed over when it is over.
+
+Takes runs as they begin and end; one timer watches over all of them, since most end long before it goes off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .runs import Run
+
+
+class Moments:
+    """The runs of one server that still have a moment."""
+
+    def __init__(self, seconds: float) -> None:
+        """Take how long a moment is."""
+        self._seconds = seconds
+        self._ends: dict[Run, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, run: Run) -> None:
+        """Hand a run over in a moment, unless `end` is called before."""
+        loop = asyncio.get_running_loop()
+        self._ends[run] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_later(self._seconds, self._look)
+
+    def end(self, run: Run) -> None:
+        """Leave a run alone, since it has ended."""
+        self._ends.pop(run, None)
+
+    def _look(self) -> None:
+        """Hand over what has had its moment, and come back for the others."""
+        loop = asyncio.get_running_loop()
+        now, self._timer = loop.time(), None
+        for run, at in [*self._ends.items()]:  # in the order in which they end
+            if at > now:
+                self._timer = loop.call_at(at, self._look)
+                return
+            del self._ends[run]
+            run.move()

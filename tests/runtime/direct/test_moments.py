@@ -1,0 +1,63 @@
+"""Requests that take longer than a moment are handed over, all by one timer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from toolwright_runtime.server.direct.moments import Moments
+from toolwright_runtime.server.direct.runs import Run
+
+pytestmark = pytest.mark.anyio
+
+MOMENT = 0.05
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_those_that_end_in_time_stay_and_the_others_go_in_order() -> None:
+    moments, moved, all_moved = Moments(MOMENT), list[Any](), asyncio.Event()
+
+    def move(run: Run) -> None:
+        moved.append(run.id)
+        if len(moved) == 3:
+            all_moved.set()
+
+    runs = [Run(number, move) for number in range(4)]
+    for run in runs[:2]:
+        moments.begin(run)
+    await asyncio.sleep(MOMENT / 2)
+    for run in runs[2:]:
+        moments.begin(run)
+    moments.end(runs[0])
+    assert moved == []
+    async with asyncio.timeout(10):
+        await all_moved.wait()
+    assert moved == [1, 2, 3]
+    assert [run.is_handed_over for run in runs] == [False, True, True, True]
+
+
+async def test_one_timer_serves_all_and_none_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, made = asyncio.get_running_loop(), list[float]()
+    call_at = loop.call_at
+
+    def counted(when: float, *arguments: Any, **options: Any) -> asyncio.TimerHandle:
+        made.append(when)
+        return call_at(when, *arguments, **options)
+
+    moments = Moments(MOMENT)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "call_at", counted)
+        for number in range(1000):
+            run = Run(number, lambda _: pytest.fail("it has ended"))
+            moments.begin(run)
+            moments.end(run)
+        assert len(made) == 1
+    await asyncio.sleep(2 * MOMENT)
+    assert moments._timer is None
+    assert not moments._ends
