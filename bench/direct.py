@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from guards import AUDIENCE, SCOPE, generate, issuer
 from over_http import HANDSHAKE, STATELESS, calls_a_second
 from servers import Process, served
 from serving import BARE, CALL, HANDLERS
@@ -99,27 +100,31 @@ def called(process: Process, count: int) -> float:
 
 
 def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> Figures:
-    """Calls a second of both, once."""
-    targets = (2.5, 4.0, 4.0) if _has_parser() else (2.0, 2.5, 3.0)
-    options = {"bare": [""], "ours": ["--http", "127.0.0.1:"]}
-    figures: Figures = {}
-    for name, command in commands.items():
-        figures[name] = {}
-        with served([*command, *options[name]], folder) as port:
-            for revision in (HANDSHAKE, STATELESS):
-                for connections, target in zip(CONNECTIONS, targets, strict=True):
-                    row = Row(f"calls a second, {revision}, {connections} connections", target, True, "/s")
-                    rate = asyncio.run(calls_a_second(port, revision, connections, calls, CALL))
-                    figures[name][row] = rate
+    """Calls a second of both, once: with httptools, with h11 alone, and ours behind a token, scopes and a rate limit."""
+    (folder / "without").mkdir(exist_ok=True)
+    (folder / "without" / "httptools.py").write_text("raise ImportError")
+    h11 = ["env", f"PYTHONPATH={folder / 'without'}"]
+    bare, ours = [*commands["bare"], ""], [*commands["ours"], "--http", "127.0.0.1:"]
+    figures: Figures = {"bare": {}, "ours": {}}
+    with issuer() as (url, token):
+        auth = {"issuer": url, "audience": AUDIENCE, "jwksUri": f"{url}/keys"}
+        generate(folder, "guarded", {"auth": auth, "policy": {"rateLimit": "1000000/minute", "scopes": [SCOPE]}})
+        guarded = [word.replace(PACKAGE, "guarded_mcp") for word in ours]
+        for kind, commands_of_kind, headers, targets in (
+            ("", (bare, ours), {}, (2.5, 4.0, 4.0)),
+            (", h11", ([*h11, *bare], [*h11, *ours]), {}, (2.0, 2.5, 3.0)),
+            (", guarded", (bare, guarded), {"Authorization": f"Bearer {token}"}, (2.0, 2.0, 2.0)),
+        ):
+            for name, command in zip(figures, commands_of_kind, strict=True):
+                with served(command, folder) as port:
+                    for revision in (HANDSHAKE, STATELESS):
+                        for connections, target in zip(CONNECTIONS, targets, strict=True):
+                            row = Row(
+                                f"calls a second, {revision}, {connections} connections{kind}", target, True, "/s"
+                            )
+                            rate = calls_a_second(port, revision, connections, calls, CALL, headers)
+                            figures[name][row] = asyncio.run(rate)
     return figures
-
-
-def _has_parser() -> bool:
-    try:
-        import httptools  # noqa: F401 - whether it is there
-    except ImportError:
-        return False
-    return True
 
 
 def table(rounds: Sequence[Figures]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def compare(folder: Path, calls: int, call: Mapping[str, Any]) -> None:
             (TOKENS, {"auth": auth}),
             (GUARDED, {"auth": auth, "policy": {"rateLimit": "1000000/minute", "scopes": [SCOPE]}}),
         ):
-            _generate(folder, name, more)
+            generate(folder, name, more)
         commands = {name: _command(folder, name) for name in (OPEN, TOKENS, GUARDED)}
         _over_stdio({name: commands[name] for name in (OPEN, GUARDED)}, folder, calls, call)
         with ExitStack() as running:
@@ -97,7 +97,8 @@ def issuer() -> Iterator[tuple[str, str]]:
         server.server_close()
 
 
-def _generate(folder: Path, name: str, more: Mapping[str, Any]) -> None:
+def generate(folder: Path, name: str, more: Mapping[str, Any]) -> None:
+    """Make a package of ten tools, with more in its manifest."""
     manifest = {"toolwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **more}
     (folder / f"{name}.json").write_text(json.dumps(manifest))
     command = [sys.executable, "-m", "toolwright", "generate", "-q", f"{name}.json", "-o", "."]

@@ -101,9 +101,14 @@ class Connection:
         return headers, body
 
 
-async def calls_a_second(port: int, revision: str, connections: int, calls: int, call: dict[str, Any]) -> float:
-    """How many of `calls`, on this many connections that each wait for their answer, are answered in a second."""
-    opened = [await Connection.opened(port, revision) for _ in range(connections)]
+async def calls_a_second(
+    port: int, revision: str, connections: int, calls: int, call: dict[str, Any], more: Mapping[str, str] | None = None
+) -> float:
+    """How many of `calls`, on this many connections that each wait for their answer, are answered in a second.
+
+    Each request has `more` headers.
+    """
+    opened = [await Connection.opened(port, revision, more) for _ in range(connections)]
 
     async def repeat(connection: Connection, times: int) -> None:
         for _ in range(times):
