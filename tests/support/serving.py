@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from functools import partial
+from typing import Any, Literal
 
 import anyio
 import mcp
 import mcp_types
+import pytest
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
+
+from toolwright_runtime.server.main import listen
+from toolwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 Handler = Callable[[Any], Awaitable[Mapping[str, Any]]]
 
@@ -53,6 +59,31 @@ def asgi(app: Any, port: int = 0) -> Iterator[str]:
         runner.should_exit = True
         thread.join()
         listening.close()
+
+
+@contextmanager
+def listening(app: Any, parser: Literal["httptools", "h11"]) -> Iterator[str]:
+    """An ASGI application behind the server's own listener, in a thread; gives its URL, without a path."""
+    with pytest.MonkeyPatch.context() as patch:
+        if parser == "h11":
+            patch.setitem(sys.modules, "toolwright_runtime.server.transports.http.listener.parsing_c", None)
+        server = GracefulServer(app, 1, lambda: None)
+    listener = listen("127.0.0.1", 0)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+WAYS: Sequence[Callable[[Any], AbstractContextManager[str]]] = (
+    asgi,
+    partial(listening, parser="httptools"),
+    partial(listening, parser="h11"),
+)
+"""The ways over HTTP: behind any ASGI server, and behind our own listener."""
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ import pytest
 
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
-from serving import asgi
+from serving import WAYS, asgi
 from toolwright_runtime.server.core.building import build_core
 from toolwright_runtime.server.direct import runs
 from toolwright_runtime.server.direct.answers import Direct
@@ -59,9 +59,13 @@ async def shaken(http: httpx2.AsyncClient, url: str) -> str:
 CALL = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=False)
 
 
+EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+
+
+@EVERY_WAY
 @pytest.mark.parametrize("revision", [REVISION, "2026-07-28"])
 def test_a_slow_call_runs_once_and_is_joined_once(
-    revision: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch
+    revision: str, way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not by what else the server says to the SDK on its behalf, such as the ping that follows what is large."""
     joins: list[object] = []
@@ -81,7 +85,7 @@ def test_a_slow_call_runs_once_and_is_joined_once(
             call = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=stateless)
             return await http.post(url, json=call, headers=dict(usual(call, revision, session)))
 
-    with asgi(package.asgi_app(handlers)) as url:
+    with way(package.asgi_app(handlers)) as url:
         response = asyncio.run(use(f"{url}/mcp"))
     text = [line for line in response.text.splitlines() if line.startswith(("data: {", "{"))][-1]
     answer = json.loads(text.removeprefix("data: "))
@@ -89,8 +93,9 @@ def test_a_slow_call_runs_once_and_is_joined_once(
     assert (handlers.starts, handlers.ends, joins) == (1, ["done"], [7])
 
 
+@EVERY_WAY
 def test_a_call_of_a_session_that_ends_is_refused_and_its_handler_cancelled(
-    package: ModuleType, caplog: pytest.LogCaptureFixture
+    way: Any, package: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
     handlers = Handlers(30)
 
@@ -107,12 +112,62 @@ def test_a_call_of_a_session_that_ends_is_refused_and_its_handler_cancelled(
                     await asyncio.sleep(0.01)
             return [ended.status_code, refused.status_code]
 
-    with asgi(package.asgi_app(handlers)) as url:
+    with way(package.asgi_app(handlers)) as url:
         statuses = asyncio.run(use(f"{url}/mcp"))
     assert statuses[0] == 200
     assert statuses[1] in (200, 404)  # 200 where its stream was open by then
     assert handlers.ends == ["cancelled"]
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@EVERY_WAY
+@pytest.mark.parametrize(("revision", "end"), [(REVISION, "done"), ("2026-07-28", "cancelled")])
+@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
+def test_a_client_that_leaves(revision: str, end: str, moment: float, way: Any, package: ModuleType) -> None:
+    """Up to 2025-11-25 a request goes on without its client (MCP 2025-11-25, basic/transports, "Sending Messages")."""
+    handlers = Handlers(0.6)
+    stateless = revision != REVISION
+
+    async def use(url: str) -> None:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = None if stateless else await shaken(http, url)
+            call = request(7, "tools/call", {"name": "wait", "arguments": {}}, stateless=stateless)
+            asked = asyncio.create_task(http.post(url, json=call, headers=dict(usual(call, revision, session))))
+            while not handlers.starts:  # noqa: ASYNC110 - it is in another thread
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(moment)
+            asked.cancel()
+            async with asyncio.timeout(10):
+                while not handlers.ends:  # noqa: ASYNC110 - likewise
+                    await asyncio.sleep(0.01)
+            ping = request(8, "tools/list", None, stateless=stateless)
+            assert (await http.post(url, json=ping, headers=dict(usual(ping, revision, session)))).status_code == 200
+
+    with way(package.asgi_app(handlers)) as url:
+        asyncio.run(use(f"{url}/mcp"))
+    assert (handlers.starts, handlers.ends) == (1, [end])
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
+def test_a_call_that_is_cancelled(moment: float, way: Any, package: ModuleType) -> None:
+    handlers = Handlers(30)
+
+    async def use(url: str) -> list[int]:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+            headers = dict(usual(CALL, REVISION, session))
+            asked = asyncio.create_task(http.post(url, json=CALL, headers=headers))
+            while not handlers.starts:  # noqa: ASYNC110 - it is in another thread
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(moment)
+            cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
+            cancelled = await http.post(url, json=cancel, headers=headers)
+            return [cancelled.status_code, (await asked).status_code]
+
+    with way(package.asgi_app(handlers)) as url:
+        assert asyncio.run(use(f"{url}/mcp")) == [202, 200]
+    assert handlers.ends == ["cancelled"]
 
 
 def test_sessions_of_both_ways_count_together(package: ModuleType) -> None:

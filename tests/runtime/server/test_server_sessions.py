@@ -137,6 +137,7 @@ def test_an_upload_that_breaks_off_is_a_line_in_the_log(process: Process, revisi
     for _ in range(3):
         with socket.create_connection((host, int(port)), timeout=10) as broken:
             broken.sendall(head.encode() + (b"5\r\n" if "chunked" in length else b"") + b'{"a":')
+            time.sleep(0.1)  # it is read by then
     with httpx2.Client(timeout=15) as web:
         assert opened(web, url).status_code == 200
     process.popen.terminate()

@@ -19,6 +19,7 @@ from .awaited import Awaited
 from .direct import DirectHttp
 from .heads import Allowed
 from .health import routes as health_routes
+from .listener.direct import Endpoint
 from .streams import LISTENERS, LISTENERS_EACH, Streams
 
 if TYPE_CHECKING:
@@ -139,16 +140,18 @@ def asgi_app(
         stateless=stateless,
     )
     endpoint: ASGIApp = direct
+    direct_endpoint: Endpoint | None = Endpoint(direct, path, core.package.name)
     routes: list[BaseRoute] = []
     if token_verifier is not None or core.package.manifest.get("auth"):
         from .protection import protect
 
         endpoint, routes = protect(direct, core, token_verifier)
+        direct_endpoint = None
     endpoint = _Named(endpoint, core.package.name)
     if health:
         routes += health_routes(core)
     app = _Application(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: direct.running())
-    app.path, app.endpoint = path, endpoint
+    app.path, app.endpoint, app.direct_endpoint = path, endpoint, direct_endpoint
     app.state.server = core
     redact_library_logs()
     return app
@@ -159,6 +162,8 @@ class _Application(Starlette):
 
     path: str
     endpoint: ASGIApp
+    direct_endpoint: Endpoint | None
+    """The same for the server's own listener, where nothing stands in front of it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_ours = scope["type"] == "http" and scope["path"] == self.path and not scope.get("root_path")

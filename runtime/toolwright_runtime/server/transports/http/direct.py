@@ -11,7 +11,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from ....mcp.errors import (
     HEADER_MISMATCH,
@@ -27,7 +27,7 @@ from ....mcp.errors import (
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
+from ...direct.answers import Direct, DirectExchange, is_observed, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
@@ -39,21 +39,26 @@ from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
     from starlette.types import Message, Receive, Scope, Send
 
     from ...core.core import Core
+    from ...core.exchange import Result
     from ...direct.keys import Wire
     from .conversation import Conversations
     from .heads import Allowed, Head
     from .sessions import Session
 
+Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
+Owner: TypeAlias = "Mapping[str, Any] | None"
+"""Whom a session is bound to; `None` where there are no tokens."""
+
 _MOMENT: Final = 0.1
 """Seconds after which a request is handed over, so that a client that loses its connection can come back."""
 
-_CANCELLED: Final = -32800
-"""The code of a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
+_CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
+"""The answer to a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -69,6 +74,32 @@ _STATUS: Final = dict.fromkeys(
 """The status of a response with an error, from 2026-07-28 on; of all others, it is 200."""
 
 _JSON: Final = (b"content-type", b"application/json")
+
+
+class Response(NamedTuple):
+    """The answer to a request.
+
+    Attributes:
+        status: The status.
+        headers: The headers.
+        body: The body.
+    """
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    @classmethod
+    def of(cls, status: int, body: bytes, session: Session | None = None) -> Response:
+        """An answer in JSON, in a session."""
+        headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
+        if session is not None:
+            headers = (*headers, (b"mcp-session-id", session.id.encode()))
+        return cls(status, headers, body)
+
+
+async def _accepted(session: Session) -> Response:
+    return Response.of(202, b"", session)
 
 
 class DirectHttp:
@@ -129,12 +160,23 @@ class DirectHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["method"] == "POST" and self._is_direct and not is_observed():
+        if (run := scope.get(HANDED_OVER)) is not None:
+            await self._hand_over(run, self._named(scope), scope, receive, send)
+            return
+        if scope["method"] == "POST" and self.is_on():
             head = read_head(scope["headers"], self._hosts, self._origins)
             if head is not None:
                 await self._post(head, scope, receive, send)
                 return
         await self._pass_on(self._named(scope), scope, receive, send)
+
+    def is_on(self) -> bool:
+        """Whether requests may be answered directly."""
+        return self._is_direct and not is_observed()
+
+    def head(self, headers: Headers) -> Head | None:
+        """What the headers of a POST say; `None` where the SDK has to look at them."""
+        return read_head(headers, self._hosts, self._origins)
 
     async def _post(self, head: Head, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose head is plain."""
@@ -149,22 +191,51 @@ class DirectHttp:
                 await self._slow.refuse(scope, receive, send)
                 return
         replayed = _replay(message, receive)
-        body: bytes = message.get("body", b"")
-        is_whole = message["type"] == "http.request" and not message.get("more_body") and len(body) <= LARGEST
-        said = parse(body) if is_whole else None
-        session = None if head.session is None else self._sessions.of(head.session, _owner(scope))
-        if said is None:
-            await self._pass_on(session, scope, replayed, send)
-        elif plain.is_request(said):
-            client = self._client(head, session, said, len(body))
-            if client is None:
-                await self._pass_on(session, scope, replayed, send)
-            else:
-                await self._answer(client, session, said, scope, replayed, send)
-        elif session is not None and plain.is_notification(said):
-            await self._hear(session, said, scope, replayed, send)
+        is_whole = message["type"] == "http.request" and not message.get("more_body")
+        owner = _owner(scope)
+        handing: list[asyncio.Task[None]] = []
+        context = copy_context()  # in which no call is under way
+
+        def hand_over(run: Run) -> None:
+            session = self._session(head, owner)
+            task = self._hand_over(run, session, scope, replayed, send)
+            handing.append(asyncio.create_task(task, context=context))
+
+        answering = self.take(head, message.get("body", b""), hand_over, owner) if is_whole else None
+        if answering is None:
+            await self._pass_on(self._session(head, owner), scope, replayed, send)
+        elif (response := await answering) is not None:
+            if wire is not None:
+                wire.hold_head()
+            await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+            await send({"type": "http.response.body", "body": response.body})
         else:
-            await self._pass_on(session, scope, replayed, send)
+            await handing[0]
+
+    def take(
+        self, head: Head, body: bytes, hand_over: Callable[[Run], object], owner: Owner = None
+    ) -> Awaitable[Response | None] | None:
+        """What answers a whole request whose head is plain, or hands it over; `None` where it is the SDK's.
+
+        Args:
+            head: What its headers say.
+            body: Its body.
+            hand_over: Has the SDK answer it while its run goes on; then it has no response here.
+            owner: Whose it is.
+        """
+        said = parse(body) if len(body) <= LARGEST else None
+        if said is None:
+            return None
+        session = self._session(head, owner)
+        if plain.is_request(said):
+            client = self._client(head, session, said, len(body))
+            return None if client is None else self._answer(client, session, said, owner, hand_over)
+        if session is not None and plain.is_notification(said) and self._hears(session, said):
+            return _accepted(session)
+        return None
+
+    def _session(self, head: Head, owner: Owner) -> Session | None:
+        return None if head.session is None else self._sessions.of(head.session, owner)
 
     def _client(self, head: Head, session: Session | None, message: Mapping[str, Any], size: int) -> Client | None:
         """Who sends a request that is answered directly; `None` where it is not."""
@@ -198,23 +269,14 @@ class DirectHttp:
         client: Client,
         session: Session | None,
         message: Mapping[str, Any],
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+        owner: Owner,
+        hand_over: Callable[[Run], object],
+    ) -> Response | None:
         """Answer a plain request, unless it is handed over meanwhile."""
         if message["method"] == "initialize" and not self._stateless:
             if self._sessions.is_full():
-                await _send(scope, send, 503, _FULL)
-                return
-            session = self._sessions.open(client, _owner(scope), message["params"])
-        handing: list[asyncio.Task[None]] = []
-        context = copy_context()  # in which no call is under way
-
-        def hand_over(run: Run) -> None:
-            task = asyncio.create_task(self._hand_over(run, session, scope, receive, send), context=context)
-            handing.append(task)
-
+                return Response.of(503, _FULL)
+            session = self._sessions.open(client, owner, message["params"])
         run = Run(message["id"], hand_over)
         run.task = task = asyncio.current_task()
         params = message.get("params")
@@ -222,37 +284,33 @@ class DirectHttp:
         exchange = DirectExchange(message["method"], params, run.id, True, client, way)
         if message["method"] != "initialize":  # which waits for nothing, and whose session is not there for the SDK
             self._moments.begin(run)
-        error: ProtocolError | None = None
-        body = b""
         if session is not None:
             session.runs[run.id] = run
+        result: Result | ProtocolError
         try:
             with nullcontext() if session is None else session.in_use():
                 try:
                     result = await self._direct.answer(exchange)
-                    is_answered = run.finish(result)
-                    body = b"" if is_answered else self._direct.response(exchange, result)
-                except ProtocolError as raised:
-                    error = raised
-                    is_answered = run.finish(raised)
+                except ProtocolError as error:
+                    result = error
                 except asyncio.CancelledError:
                     run.give_up()
                     if task is None or not run.is_cancelled:
                         raise
                     task.uncancel()
-                    error, is_answered = ProtocolError(_CANCELLED, "Request cancelled"), run.is_handed_over
-                finally:
-                    self._moments.end(run)
-                if is_answered:
-                    await handing[0]
-                    return
+                    return None if run.is_handed_over else self._response(client, session, exchange, _CANCELLED)
+                return None if run.finish(result) else self._response(client, session, exchange, result)
         finally:
+            self._moments.end(run)
             if session is not None:
                 session.runs.pop(run.id, None)
-        if error is not None:
-            body = error_response(run.id, error)
-        status = _STATUS.get(error.code, 200) if error is not None and client.wants is None else 200
-        await _send(scope, send, status, body, session)
+
+    def _response(
+        self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError
+    ) -> Response:
+        is_error = isinstance(result, ProtocolError) and client.wants is None
+        status = _STATUS.get(cast("ProtocolError", result).code, 200) if is_error else 200
+        return Response.of(status, self._direct.response(exchange, result), session)
 
     async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the SDK answer a request whose run goes on."""
@@ -261,10 +319,8 @@ class DirectHttp:
         finally:
             await run.leave()
 
-    async def _hear(
-        self, session: Session, message: Mapping[str, Any], scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        """Take a notification of a session."""
+    def _hears(self, session: Session, message: Mapping[str, Any]) -> bool:
+        """Take a notification of a session; whether the SDK need not hear of it."""
         params = message.get("params", {})
         if message["method"] == "notifications/initialized":
             session.is_initialized = True
@@ -272,12 +328,8 @@ class DirectHttp:
             run = session.runs.get(params["requestId"])
             if run is not None and not run.is_handed_over:
                 run.cancel()
-                await _send(scope, send, 202, b"", session)
-                return
-        if session.has_conversation:
-            await self._pass_on(session, scope, receive, send)
-        else:
-            await _send(scope, send, 202, b"", session)
+                return True
+        return not session.has_conversation
 
     def _named(self, scope: Scope) -> Session | None:
         """The session that a request names, where it is one of the direct path's, and the caller's."""
@@ -317,7 +369,7 @@ class DirectHttp:
 _FULL: Final = b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Too many open sessions"}}' % INTERNAL_ERROR
 
 
-def _owner(scope: Scope) -> Mapping[str, Any] | None:
+def _owner(scope: Scope) -> Owner:
     """The principal of a request, as sessions are bound to it; `None` where it has no token."""
     user = scope.get("user")
     if user is None:
@@ -335,13 +387,3 @@ def _replay(message: Message, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return again
-
-
-async def _send(scope: Scope, send: Send, status: int, body: bytes, session: Session | None = None) -> None:
-    headers: Sequence[tuple[bytes, bytes]] = (_JSON, (b"content-length", str(len(body)).encode()))
-    if session is not None:
-        headers = (*headers, (b"mcp-session-id", session.id.encode()))
-    if (wire := scope.get(WIRE)) is not None:
-        wire.hold_head()
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

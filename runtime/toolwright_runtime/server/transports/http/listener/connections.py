@@ -12,16 +12,26 @@ import errno
 import os
 import sys
 from collections import Counter
+from contextvars import copy_context
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from .....observability.logs import Tally, log
 from .....values.json import is_list
+from ....direct.keys import HANDED_OVER, WIRE
+from .direct import CLOSE, DirectReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
+    from uvicorn.protocols.http.flow_control import FlowControl
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+    from uvicorn.server import ServerState
+
+    from ....direct.runs import Run
+    from ..direct import Response
+    from .direct import Endpoint
 
 
 MOST: Final = 4096
@@ -40,6 +50,7 @@ _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\nToo many connections\n"
 )
+_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -79,6 +90,31 @@ def _descriptors() -> int:
     return 2 * MOST if limit == resource.RLIM_INFINITY else limit
 
 
+class UnderWay:
+    """The requests that are being answered; a block for each."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._count = 0
+        self._none = asyncio.Event()
+
+    def __enter__(self) -> None:
+        """Count one more."""
+        self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        """It has ended."""
+        self._count -= 1
+        if not self._count:
+            self._none.set()
+
+    async def ended(self) -> None:
+        """Wait until none is left."""
+        while self._count:
+            self._none.clear()
+            await self._none.wait()
+
+
 class _WaitingConnections:
     """Connections that keep the server waiting: first those that have brought no request yet, then the others."""
 
@@ -100,9 +136,11 @@ class _WaitingConnections:
 class Connections:
     """All connections of one server."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        """Take the bounds."""
+    def __init__(self, bounds: Bounds, endpoint: Endpoint | None = None, under_way: UnderWay | None = None) -> None:
+        """Take the bounds; the endpoint whose requests are answered directly; and what counts requests."""
         self.bounds = bounds
+        self.endpoint = endpoint
+        self.under_way = under_way or UnderWay()
         self._kind = _connection_kind()
         self._open: dict[Connection, str] = {}
         self._of: Counter[str] = Counter()
@@ -184,6 +222,11 @@ class Corked:
         """Send what is written next together with what is written after it, and then at once."""
         self._is_held = True
 
+    def write_now(self, data: bytes) -> None:
+        """Have it sent at once, after what waits."""
+        self._waiting.append(data)
+        self._flush()
+
     def write(self, data: bytes) -> None:
         """Have it sent at the end of the turn."""
         self._waiting.append(data)
@@ -220,6 +263,11 @@ class Connection(asyncio.Protocol):
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
     timeout_keep_alive: float
+    access_log: bool
+    scope: Any
+    flow: FlowControl
+    tasks: set[asyncio.Task[None]]
+    server_state: ServerState
 
     def __init__(self, connections: Connections, **options: Any) -> None:
         """Take those that it is one of, and what uvicorn wants to know."""
@@ -229,6 +277,10 @@ class Connection(asyncio.Protocol):
         self._deadline: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
+        self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
+        self._is_lost = False
+        self._is_ending = False
+        self._context = copy_context()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Stay, or be refused at once."""
@@ -244,15 +296,81 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Be counted no more."""
+        if self._direct is not None:
+            self._direct.release()  # the log has a line of each request that breaks off
         self._all.left(self)
+        self._is_lost = True
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Hear of a request."""
+        if self._direct is None or self.access_log:  # uvicorn writes a line for each request then
+            self.feed(data)
+        else:
+            if self._direct.is_answering:
+                self.flow.pause_reading()
+            self._direct.read(data)
+
+    def feed(self, data: bytes, more: Mapping[str, Any] | None = None) -> None:
+        """Have uvicorn read something; the scope of the request gets more."""
         super().data_received(data)
+        if self.scope is not None:
+            self.scope |= {WIRE: self, **(more or {})}
         self._look()
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no request is under way that uvicorn has."""
+        cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
+        return cycle is None or cycle.response_complete
+
+    def hear(self) -> None:
+        """Note that a request is there."""
+        self._deadline = None
+        self._all.heard(self)
+        self.is_used = True
+        self._unset_keepalive_if_required()  # type: ignore[attr-defined]  # uvicorn's protocols have it
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have a request answered."""
+        task = self.loop.create_task(self._counted(work))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
+        with self._all.under_way:
+            await work
+
+    async def respond(self, response: Response) -> None:
+        """Answer the request."""
+        if self.flow.write_paused:
+            await self.flow.drain()
+        if self._is_lost or self.transport.is_closing():
+            return
+        headers = [*self.server_state.default_headers, *response.headers, *((CLOSE,) if self._is_ending else ())]
+        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+        self._corked.write_now(b"%b%b\r\n%b" % (_STATUS_LINES[response.status], lines, response.body))
+        if headers[-1] is CLOSE:
+            self.transport.close()
+        self.on_response_complete()
+
+    def hand_over(self, data: bytes, run: Run) -> None:
+        """Have uvicorn read a request whose run goes on."""
+        context = self._context.copy()  # in which no call is under way
+        if self._is_lost and self._all.endpoint is not None:
+            context.run(self.start, self._all.endpoint.answer_nobody(data, run))
+        else:
+            context.run(self.feed, data, {HANDED_OVER: run})
+
+    def shutdown(self) -> None:
+        """Close when the answer that is due is sent."""
+        if self._direct is not None:
+            self._direct.release()
+            self._is_ending = self._direct.is_answering
+        if not self._is_ending:
+            super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
         """Whether a request has come with all of its body."""

@@ -24,6 +24,7 @@ from .connections import (
     IDLE,
     Bounds,
     Connections,
+    UnderWay,
     protocol_class,
     tell_of_errors,
 )
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from .direct import Endpoint
 
 _LATE: Final = 0.25
 """Seconds in which those may say what they want whose connection was there before the server was asked to stop."""
@@ -68,13 +71,14 @@ class GracefulServer(uvicorn.Server):
         self._seconds = seconds
         self._stop = stop
         self._cut_off = cut_off
-        self._under_way = 0
-        self._none = asyncio.Event()
+        self._under_way = UnderWay()
+        endpoint: Endpoint | None = getattr(app, "direct_endpoint", None)
+        connections = Connections(bounds or Bounds.of(None, None), endpoint, self._under_way)
         super().__init__(
             uvicorn.Config(
                 self._count,
                 interface="asgi3",
-                http=protocol_class(Connections(bounds or Bounds.of(None, None))),
+                http=protocol_class(connections),
                 ws="none",
                 backlog=BATCH,
                 timeout_keep_alive=IDLE,
@@ -140,8 +144,7 @@ class GracefulServer(uvicorn.Server):
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     async def _end_streams(self) -> None:
-        if self._under_way:
-            await self._none.wait()
+        await self._under_way.ended()
         AppStatus.should_exit = True
 
     async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,11 +152,5 @@ class GracefulServer(uvicorn.Server):
         if not is_call or (b"mcp-method", LISTENING.encode()) in scope["headers"]:
             await self._app(scope, receive, send)
             return
-        self._under_way += 1
-        self._none.clear()
-        try:
+        with self._under_way:
             await self._app(scope, receive, send)
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._none.set()

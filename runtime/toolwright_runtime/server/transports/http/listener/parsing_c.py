@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ....direct.keys import WIRE
 from .connections import Connection
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         """A head begins."""
         self._is_in_head, self._unfinished = True, 0
         super().on_message_begin()
-        cast("dict[str, Any]", self.scope)[WIRE] = self
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, without the white space around its value, which is not part of it (RFC 9110, 5.5)."""

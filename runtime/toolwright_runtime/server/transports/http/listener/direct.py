@@ -1,0 +1,227 @@
+"""Requests that are answered as they are read, before uvicorn makes anything of them.
+
+Takes what comes on a connection between two requests; answers a whole plain POST by the server's core, in one write.
+All else goes to uvicorn's protocol as it came, and so does a request that is handed over while it is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from .....observability.logs import log, named_after
+from ....direct.keys import HANDED_OVER
+from .. import heads
+from ..direct import Response
+from .posts import END, LARGEST, read_post
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine
+
+    from starlette.types import Message
+
+    from ....direct.runs import Run
+    from ..direct import DirectHttp
+    from ..heads import Head
+
+_HEADS: Final = 1024
+"""Heads whose meaning is kept: clients repeat theirs."""
+
+_LATE: Final = 0.005
+"""Seconds in which a body follows its head, where a client sends them one by one."""
+
+
+CLOSE: Final = (b"connection", b"close")
+"""The header of an answer after which the connection ends."""
+
+_FAILED: Final = Response(
+    500,
+    ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"21"), CLOSE),
+    b"Internal Server Error",
+)
+
+
+class Known(NamedTuple):
+    """A head that was read.
+
+    Attributes:
+        head: What it says.
+        length: The bytes of the body.
+    """
+
+    head: Head
+    length: int
+
+
+class Endpoint:
+    """The endpoint of a server, where nothing stands in front of it.
+
+    Attributes:
+        direct: What answers.
+        package: The name of the package.
+        known: What the bytes of a head say; `None` where the parser, or the SDK, has to look at them.
+    """
+
+    def __init__(self, direct: DirectHttp, path: str, package: str) -> None:
+        """Take what answers, its path, and the name of the package."""
+        self.direct = direct
+        self.package = package
+        self._path = path
+        self.known = lru_cache(_HEADS)(self._known)
+
+    def _known(self, head: bytes) -> Known | None:
+        post = read_post(head, self._path.encode())
+        said = None if post is None else self.direct.head(post.headers)
+        return None if post is None or said is None else Known(said, post.length)
+
+    async def answer_nobody(self, data: bytes, run: Run) -> None:
+        """Have the SDK answer a request whose run goes on, and whose client is gone."""
+        head, _, body = data.partition(END)
+        post = read_post(head, self._path.encode())
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> Message:
+            return messages.pop() if messages else {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            """Nobody hears it."""
+
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": self._path,
+            "raw_path": self._path.encode(),
+            "root_path": "",
+            "query_string": b"",
+            "headers": [] if post is None else [*post.headers],
+            "server": None,
+            "client": None,
+            "state": {},
+            HANDED_OVER: run,
+        }
+        with named_after(self.package):
+            await self.direct(scope, receive, send)
+
+
+class Line(Protocol):
+    """A connection, as far as it is needed here."""
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no request is under way that uvicorn has."""
+        ...
+
+    def feed(self, data: bytes) -> None:
+        """Have uvicorn read something."""
+
+    def hear(self) -> None:
+        """Note that a request is there."""
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have a request answered."""
+
+    async def respond(self, response: Response) -> None:
+        """Answer the request."""
+
+    def hand_over(self, data: bytes, run: Run) -> None:
+        """Have uvicorn read a request whose run goes on."""
+
+
+class DirectReader:
+    """What reads one connection first.
+
+    Attributes:
+        is_answering: Whether a request is being answered here.
+    """
+
+    def __init__(self, endpoint: Endpoint, line: Line) -> None:
+        """Take what answers, and the connection."""
+        self.is_answering = False
+        self._endpoint = endpoint
+        self._line = line
+        self._held = b""
+        self._timer: asyncio.TimerHandle | None = None
+        self._later: list[bytes] = []
+        self._is_astray = False
+        """Whether it is unknown where the next request begins: uvicorn alone knows from then on."""
+
+    def read(self, data: bytes) -> None:
+        """Answer what has come, or have uvicorn read it."""
+        if self.is_answering:
+            self._later.append(data)
+            return
+        if self._is_astray:
+            self._line.feed(data)
+            return
+        data = self._held + data
+        end = data.find(END, 0, LARGEST)
+        is_first = end >= 0 and self._line.is_between and self._endpoint.direct.is_on()
+        known = self._endpoint.known(data[:end]) if is_first else None
+        missing = -1 if known is None else end + len(END) + known.length - len(data)
+        if known is None or missing < 0 or known.length > heads.LARGEST:
+            self._is_astray = True
+            self._give_back(data)
+        elif missing:
+            self._hold(data)
+        else:
+            self._answer(known.head, data, data[end + len(END) :])
+
+    def release(self) -> None:
+        """Have uvicorn read what was held."""
+        if self._held:
+            self._is_astray = True
+            self._give_back(self._held)
+
+    def _hold(self, data: bytes) -> None:
+        self._held = data
+        if self._timer is None:
+            self._line.hear()
+            self._timer = asyncio.get_running_loop().call_later(_LATE, self.release)
+
+    def _stop_holding(self) -> None:
+        self._held = b""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_back(self, data: bytes) -> None:
+        self._stop_holding()
+        self._line.feed(data)
+
+    def _answer(self, head: Head, data: bytes, body: bytes) -> None:
+        answering = self._endpoint.direct.take(head, body, partial(self._hand_over, data))
+        if answering is None:
+            self._give_back(data)
+            return
+        self._stop_holding()
+        self.is_answering = True
+        self._line.hear()
+        self._line.start(self._respond(answering))
+
+    async def _respond(self, answering: Awaitable[Response | None]) -> None:
+        with named_after(self._endpoint.package):
+            try:
+                response = await answering
+            except Exception:  # noqa: BLE001 - as uvicorn does of an application's exceptions
+                log().exception("a request could not be answered")
+                response = _FAILED
+        if response is None:
+            return
+        await self._line.respond(response)
+        self.is_answering = False
+        self._go_on()
+
+    def _hand_over(self, data: bytes, run: Run) -> None:
+        self.is_answering = False
+        self._line.hand_over(data, run)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read what has come meanwhile."""
+        later, self._later = b"".join(self._later), []
+        if later:
+            self.read(later)
