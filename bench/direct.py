@@ -100,7 +100,7 @@ def called(process: Process, count: int) -> float:
 
 
 def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> Figures:
-    """Calls a second of both, once: with httptools, with h11 alone, and ours behind a token, scopes and a rate limit."""
+    """Calls a second of both, once: with httptools, with h11 alone, and behind a token, scopes and a rate limit."""
     (folder / "without").mkdir(exist_ok=True)
     (folder / "without" / "httptools.py").write_text("raise ImportError")
     h11 = ["env", f"PYTHONPATH={folder / 'without'}"]
