@@ -250,11 +250,16 @@ async def test_who_does_not_say_the_resolution_closes_nothing(era: str, desk: Mo
 async def test_a_client_that_cannot_ask_closes_nothing(era: str, desk: ModuleType, revisions: None) -> None:
     with asgi(desk.asgi_app(handlers())) as url:
         async with connected(f"{url}/mcp", era, None) as client:
-            result = await client.call_tool("close_ticket", {"id": 2, "resolution": "x"})
+            if era == "2026-07-28":
+                with pytest.raises(mcp.MCPError, match="close_ticket needs") as refused:
+                    await client.call_tool("close_ticket", {"id": 2, "resolution": "x"})
+                assert refused.value.error.code == -32021
+            else:
+                result = await client.call_tool("close_ticket", {"id": 2, "resolution": "x"})
+                assert result.is_error
+                assert result.structured_content is None
+                assert "close_ticket" in str(result.content)
             ticket = (await client.call_tool("get_ticket", {"id": 2})).structured_content
-    assert result.is_error
-    assert result.structured_content is None
-    assert "close_ticket" in str(result.content)
     assert ticket is not None
     assert ticket["status"] == "waiting"
 

@@ -189,8 +189,9 @@ async def test_who_can_be_asked_nothing_gets_the_parcel_in_person(shop: ModuleTy
     async with AsyncExitStack() as open_:
         client = await open_.enter_async_context(visiting(shop, own))
         basket = await filled(client, TEA_01=1)
-        with pytest.raises(shop.ToolFailed, match="ask"):
+        with pytest.raises(mcp.MCPError, match="cannot ask") as refused:
             await client.checkout(basket_id=basket)
+        assert refused.value.error.code == -32021
         own.stock.sell("0" * 16, LOCAL, "card", {"TEA-01": 1})
         shipped = await client.ship_order(order_id="0" * 16)
     assert not shipped.neighbour

@@ -17,6 +17,7 @@ Feature: TypeAlias = Literal[
     "audio",
     "cache_hints",
     "choices",
+    "elicitation",
     "handshake",
     "handshake_tasks",
     "parameter_headers",
@@ -32,6 +33,7 @@ Feature: TypeAlias = Literal[
 - `audio`: audio content (2025-03-26, server/tools).
 - `cache_hints`: `ttlMs` and `cacheScope` of lists and resources (2026-07-28, server/utilities/caching).
 - `choices`: titled and multiple choices in forms (2025-11-25, client/elicitation).
+- `elicitation`: questions to the user (2025-06-18, client/elicitation).
 - `handshake`: a session that starts with `initialize` (until 2025-11-25, basic/lifecycle).
 - `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
 - `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
@@ -87,7 +89,7 @@ _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping
     ("2025-03-26", frozenset({"annotations", "audio"}), _NONE, {"tools": frozenset({"annotations"})}),
     (
         "2025-06-18",
-        frozenset({"resource_links"}),
+        frozenset({"elicitation", "resource_links"}),
         _NONE,
         {
             "server": frozenset({"title"}),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,10 @@ import pytest
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
+from toolwright_runtime.server.features.input_requests import MissingCapability
 from toolwright_runtime.server.features.truncation import truncate
+from toolwright_runtime.server.transports.stdio.connection import Connection
+from toolwright_runtime.server.transports.stdio.wire import Line
 from toolwright_runtime.state.nonces import Nonces, new_nonce
 
 if TYPE_CHECKING:
@@ -431,6 +435,93 @@ async def test_a_missing_capability_is_told_as_the_revision_has_it(package: Modu
                 assert caught.value.error.data == {"requiredCapabilities": required}
 
 
+async def test_all_capabilities_are_told_that_questions_at_once_need(package: ModuleType) -> None:
+    async def gathered(args: Any, ctx: Any) -> Any:
+        return await asyncio.gather(ctx.ask.who(), ctx.ask.sign_in("https://a.b"), ctx.sample("Hi"), ctx.roots())
+
+    async def grouped(args: Any, ctx: Any) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for question in (ctx.ask.who(), ctx.ask.sign_in("https://a.b"), ctx.sample("Hi"), ctx.roots()):
+                tasks.create_task(question)
+
+    async def one_by_one(args: Any, ctx: Any) -> Any:
+        with suppress(MissingCapability):
+            await ctx.sample("Hi")
+        return await ctx.roots()
+
+    for ask, required in (
+        (gathered, {"elicitation": {"url": {}}, "sampling": {}, "roots": {}}),
+        (grouped, {"elicitation": {"url": {}}, "sampling": {}, "roots": {}}),
+        (one_by_one, {"roots": {}}),
+    ):
+        async with client(server(package, ask), "2026-07-28") as made:
+            with pytest.raises(mcp.MCPError) as caught:
+                await made.call_tool("ask")
+            assert caught.value.error.data == {"requiredCapabilities": required}
+
+
+@pytest.mark.parametrize(
+    ("revision", "can"),
+    [
+        ("2024-11-05", []),
+        ("2025-03-26", []),
+        ("2025-06-18", ["elicitation", "elicitation.form"]),
+        ("2025-11-25", ["elicitation", "elicitation.form", "elicitation.url"]),
+        ("2026-07-28", ["elicitation", "elicitation.form", "elicitation.url"]),
+    ],
+)
+async def test_no_client_is_asked_what_its_revision_does_not_have(
+    revision: str, can: list[str], package: ModuleType
+) -> None:
+    """Whatever it declares: a form came with 2025-06-18, a URL with 2025-11-25."""
+    seen = []
+
+    async def ask(args: Any, ctx: Any) -> str:
+        seen.extend([name for name in ("elicitation", "elicitation.form", "elicitation.url") if ctx.can(name)])
+        for question, capability in (
+            (ctx.ask.who(), "elicitation"),
+            (ctx.ask.sign_in("https://a.b"), "elicitation.url"),
+        ):
+            if capability in can:
+                question.close()
+            else:
+                with pytest.raises(MissingCapability, match=capability):
+                    await question
+        return "asked nothing"
+
+    declared = {"elicitation": {"form": {}, "url": {}}}
+    made = server(package, ask)
+    call: dict[str, Any] = {"name": "ask"}
+    if revision == "2026-07-28":
+        call["_meta"] = {"io.modelcontextprotocol/clientCapabilities": declared}
+        await exchange(made, revision, ("tools/call", call))
+    else:
+        hello = {"protocolVersion": revision, "capabilities": declared, "clientInfo": {"name": "x", "version": "1"}}
+        core = made.core
+        async with core.lifespan():
+            sink: Any = Sink()
+            connection = Connection(core, sink)
+            for message in (
+                {"id": 0, "method": "initialize", "params": hello},
+                {"method": "notifications/initialized"},
+                {"id": 1, "method": "tools/call", "params": call},
+            ):
+                await connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
+            async with asyncio.timeout(20):
+                await connection._due.all_answered()
+            await connection.close()
+        assert "asked nothing" in str(sink.lines[-1])
+    assert seen == can
+
+
+class Sink:
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+
+    async def send(self, line: bytes) -> None:
+        self.lines.append(json.loads(line))
+
+
 async def test_a_handler_can_tell_what_a_client_can(package: ModuleType) -> None:
     seen = []
 
@@ -646,10 +737,15 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
     async with client(made, era, person) as connected:
         assert text(await connected.call_tool("pay", {"sum": "x"})).startswith("error: Invalid arguments for pay:")
         assert person.asked == []
+    needs = "pay needs the user's confirmation, and this client cannot ask for it (elicitation)."
     async with client(made, era) as connected:
-        assert text(await connected.call_tool("pay", {"sum": 3})) == (
-            "error: pay needs the user's confirmation, and this client cannot ask for it (elicitation)."
-        )
+        if era == "legacy":
+            assert text(await connected.call_tool("pay", {"sum": 3})) == f"error: {needs}"
+        else:
+            with pytest.raises(mcp.MCPError) as caught:
+                await connected.call_tool("pay", {"sum": 3})
+            data = {"requiredCapabilities": {"elicitation": {}}}
+            assert caught.value.error == types.ErrorData(code=-32021, message=needs, data=data)
         assert text(await connected.call_tool("trust")) == "done"
 
 
@@ -820,3 +916,39 @@ async def test_a_context_has_the_questions_as_methods(package: ModuleType) -> No
     assert package.AskContext.__mro__[1] is package.Context
     contexts = importlib.import_module(f"{package.__name__}.contexts")
     assert [name for name in vars(contexts.AskAsk) if not name.startswith("_")] == list(ASK)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("is_grouped", [False, True])
+async def test_an_error_of_the_protocol_is_the_answer_of_a_call(
+    package: ModuleType, era: str, is_grouped: bool
+) -> None:
+    """As it is of a task, so that a call gives the same both ways (MCP 2025-11-25, basic/utilities/tasks)."""
+
+    async def ask(args: Any, ctx: Any) -> str:
+        error = mcp.MCPError(-31999, "the line is \x1b[31mcut", {"where": [1, 2]})
+        raise ExceptionGroup("both", [error]) if is_grouped else error
+
+    async with client(server(package, ask), era) as made:
+        with pytest.raises(mcp.MCPError) as caught:
+            await made.call_tool("ask")
+    assert caught.value.error == types.ErrorData(code=-31999, message="the line is cut", data={"where": [1, 2]})
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_progress_that_does_not_grow_is_not_sent(package: ModuleType, era: str) -> None:
+    """Progress MUST increase (MCP 2025-11-25, basic/utilities/progress, "Behavior Requirements")."""
+    heard = []
+
+    async def ask(args: Any, ctx: Any) -> str:
+        for done in (0, 1, 1, 0.5, 2, -1, 3):
+            await ctx.progress(done)
+        return "done"
+
+    async def on_progress(done: float, total: float | None, message: str | None) -> None:
+        heard.append(done)
+
+    async with client(server(package, ask), era) as made:
+        assert text(await made.call_tool("ask", progress_callback=on_progress)) == "done"
+        await asyncio.sleep(0.05)
+    assert heard == [0, 1, 2, 3]

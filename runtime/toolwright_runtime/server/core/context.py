@@ -22,6 +22,7 @@ from typing import (
     overload,
 )
 
+from ...observability.logs import log
 from ...values.sanitizing import clean
 from ..execution.cancellation import Cancellation, is_cancelled
 from ..execution.slots import Slot
@@ -69,6 +70,23 @@ class Channel(Protocol):
         """Close the stream that carries the response, where the caller can come back for it."""
 
 
+class Progress:
+    """How far a request is, as its caller was told."""
+
+    __slots__ = ("_done",)
+
+    def __init__(self) -> None:
+        """Nothing was told yet."""
+        self._done = -math.inf
+
+    def grows(self, done: float) -> bool:
+        """Note how far it is; whether that is further than before."""
+        if done <= self._done:
+            return False
+        self._done = done
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One request, seen from its handler.
@@ -101,12 +119,14 @@ class Context:
     rounds: InputRequests = field(repr=False)
     _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
     _handles: Any = field(repr=False, default=None)
+    _progress: Progress = field(repr=False, default_factory=Progress)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the caller how far the work is. Does nothing where the caller did not ask.
 
         Args:
-            done: How much is done, in any unit; it must grow from call to call.
+            done: How much is done, in any unit; what does not grow is not sent (MCP 2025-11-25,
+                basic/utilities/progress: it MUST increase).
             total: How much there is to do, in the same unit, where that is known.
             message: What is being done.
 
@@ -115,6 +135,9 @@ class Context:
         """
         if not math.isfinite(done) or not math.isfinite(total or 0):
             raise ValueError(f"progress is {done} of {total}; both must be finite")
+        if not self._progress.grows(done):
+            log().debug("%s: progress %s is not sent, since it does not grow", self.name, done)
+            return
         await self._channel.progress(done, total, None if message is None else clean(message))
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
@@ -298,14 +321,14 @@ class Context:
     def leaves(self, error: BaseException) -> bool:
         """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
 
-        In a task, that is also an `MCPError`, with which the task fails.
+        That is also an `MCPError`, which is the answer, and with which a task fails.
 
         Raises:
             MissingCapability: It asked what the client cannot answer.
         """
         from ..features.input_requests import waits
 
-        return is_cancelled(error) or waits(error, in_task=self.task_id is not None)
+        return is_cancelled(error) or waits(error)
 
     def wait(self, awaitable: Awaitable[T]) -> T:
         """Wait for `awaitable` in a plain `def` handler, as `await` does in an `async def` one.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import ElicitResult
 
+from ...mcp.revisions import Revision
 from ...schema.validation import Validator
 from ...values.json import Json
 from ...values.sanitizing import clean
@@ -35,6 +36,7 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
 
     Raises:
         Suspended: The answer comes with the next request.
+        MissingCapability: The client cannot ask, from 2026-07-28 on (basic/index, "Error Codes").
     """
     confirm: Json = tool.policy.get("confirm")
     if not confirm:
@@ -47,10 +49,13 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
         action = await context.rounds.ask(_KEY, question, ElicitResult, partial(_read, schema), FORM)
     except InvalidAnswer:
         return f"{tool.name} needs the user's confirmation, and the client could not ask for it."
-    except MissingCapability:
+    except MissingCapability as error:
         if settings.get("fallback") == "allow":
             return None
-        return f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
+        reason = f"{tool.name} needs the user's confirmation, and this client cannot ask for it (elicitation)."
+        if Revision.of(context.revision).has("stateless"):
+            raise MissingCapability(error.required, reason) from None
+        return reason
     if action == "accept":
         return None
     return f"The user {'declined' if action == 'decline' else 'did not answer'}: {tool.name} did not run."

@@ -27,6 +27,7 @@ from ...observability.logs import log
 from ...state.nonces import new_nonce
 from ...state.store import StateLost
 from ...values.json import is_group
+from ...values.modules import loaded
 from ...values.nesting import DepthError, is_too_deep
 from ...values.sanitizing import clean
 from ..core.call_state import note
@@ -35,11 +36,13 @@ from ..execution.slots import Slot
 from .url_elicitation import UrlQuestions, UrlRequired
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     import mcp_types as types
+    from mcp import MCPError
     from pydantic import BaseModel, ValidationError
 
+    from ...mcp.revisions import Feature
     from ...state.store import Store
     from ..core.parts import Answer, Request
 
@@ -50,13 +53,18 @@ _Error = TypeVar("_Error", bound=BaseException)
 _TRIES: Final = 3
 """How often a question is asked where the answers do not fit it, or do not come with the next round."""
 
-"""The first revision in which a user can be asked to open a URL."""
-
 OURS: Final = "toolwright."
 """How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
 
 _TURNS: Final = 2
 """Turns of the event loop in which questions that are awaited together become one round."""
+
+_SINCE: Final[Mapping[str, Feature]] = {
+    "elicitation": "elicitation",
+    "elicitation.form": "elicitation",
+    "elicitation.url": "url_elicitation",
+}
+"""Capabilities that not every revision has: older clients that declare them do not know what they are asked."""
 
 
 REFUSED: Final = "io.toolwright/refused"
@@ -77,9 +85,9 @@ class MissingCapability(Exception):
         required: The capability, as a client declares it: `{"elicitation": {"url": {}}}`.
     """
 
-    def __init__(self, required: dict[str, Any]) -> None:
-        """Name the capability."""
-        super().__init__(f"This needs a client with the capability {_join(required)!r}")
+    def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
+        """Name the capability, and say what it is needed for."""
+        super().__init__(reason or f"This needs a client with the capability {_join(required)!r}")
         self.required = required
 
 
@@ -145,6 +153,7 @@ class InputRequests:
         self._running: dict[str, asyncio.Future[Any]] = {}
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
+        self._missing: list[dict[str, Any]] = []
         for key, response in (responses or {}).items():
             if key in asked if asked is not None else not key.startswith(OURS):
                 self._answers.setdefault(key, response)
@@ -172,7 +181,10 @@ class InputRequests:
         return not Revision.of(self.revision).has("stateless")
 
     def can(self, capability: str) -> bool:
-        """Whether the client declared a capability, such as `elicitation.url` or `sampling`."""
+        """Whether the client declared a capability, such as `elicitation.url` or `sampling`, that its revision has."""
+        feature = _SINCE.get(capability)
+        if feature is not None and not Revision.of(self.revision).has(feature):
+            return False
         capabilities = self._peer.capabilities or {}
         first, _, part = capability.partition(".")
         own = capabilities.get(first)
@@ -199,7 +211,12 @@ class InputRequests:
         """
         if not self.can(needs):
             first, _, part = needs.partition(".")
-            raise MissingCapability({first: {part: {}} if part and part != "form" else {}})
+            own: dict[str, Any] = {first: {part: {}} if part and part != "form" else {}}
+            self._missing.append(own)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            missing, self._missing = self._missing, []
+            raise MissingCapability(_merged(missing or [own]))
         if is_too_deep(request.model_dump(by_alias=True, mode="json", exclude_none=True)):
             raise DepthError("the question")
         self._asked[key] = self._asked.get(key, 0) + 1
@@ -262,7 +279,7 @@ class InputRequests:
 
     async def _require_url(self, needed: UrlRequired) -> None:
         """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
-        if not self.can("elicitation.url") or not Revision.of(self.revision).has("url_elicitation"):
+        if not self.can("elicitation.url"):
             raise MissingCapability({"elicitation": {"url": {}}})
         if self.in_handshake_era:
             await self._peer.asked_to_visit(needed.elicitation)
@@ -360,10 +377,15 @@ def is_suspended(error: BaseException) -> bool:
 
 
 def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """An exception of a kind, in a group of tasks or alone."""
+    """The first exception of a kind, in a group of tasks or alone."""
+    return next(iter(all_inner(error, kind)), None)
+
+
+def all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
+    """All exceptions of a kind, in a group of tasks or alone."""
     if is_group(error):
-        return next((match for each in error.exceptions if (match := inner(each, kind)) is not None), None)
-    return error if isinstance(error, kind) else None
+        return [match for each in error.exceptions for match in all_inner(each, kind)]
+    return [error] if isinstance(error, kind) else []
 
 
 def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
@@ -386,22 +408,31 @@ def url_required(name: str, url: str, message: str, elicitation: str | None) -> 
     return UrlRequired(name, url, message, known)
 
 
-def waits(error: BaseException, *, in_task: bool) -> bool:
-    """Whether a handler was left because its request waits for the client; in a task, also by an `MCPError`.
+def waits(error: BaseException) -> bool:
+    """Whether a handler was left because its request waits for the client, or by an `MCPError`, which is its answer.
 
     Raises:
-        MissingCapability: It asked what the client cannot answer.
+        MissingCapability: It asked what the client cannot answer, perhaps several things at once.
     """
-    if (missing := inner(error, MissingCapability)) is not None:
-        raise missing from None
-    if inner(error, UrlRequired) is not None:
-        return True
-    if in_task:
-        from mcp.shared.exceptions import MCPError
+    if missing := all_inner(error, MissingCapability):
+        together = MissingCapability(_merged([each.required for each in missing]))
+        raise (together if len(missing) > 1 else missing[0]) from None
+    return inner(error, UrlRequired) is not None or mcp_error(error) is not None or is_suspended(error)
 
-        if inner(error, MCPError) is not None:
-            return True
-    return is_suspended(error)
+
+def mcp_error(error: BaseException) -> MCPError | None:
+    """The `MCPError` that a handler raised. Where the SDK is not loaded, nobody can have made one."""
+    exceptions = loaded("mcp.shared.exceptions")
+    return None if exceptions is None else inner(error, exceptions.MCPError)
+
+
+def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several capabilities as one value: `{"elicitation": {"url": {}}, "sampling": {}}`."""
+    merged: dict[str, Any] = {}
+    for each in required:
+        for name, parts in each.items():
+            merged[name] = {**merged.get(name, {}), **parts}
+    return merged
 
 
 class InputRequestRunner:
@@ -442,6 +473,11 @@ class InputRequestRunner:
                 return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
             code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST
             raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
+        except Exception as error:
+            if (raised := mcp_error(error)) is None:
+                raise
+            data = None if raised.error.data is None else encode_json(raised.error.data)[0]
+            raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
 
     async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
         """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
@@ -459,5 +495,5 @@ class InputRequestRunner:
 
 
 def _join(required: Mapping[str, Any]) -> str:
-    [(first, inner)] = required.items()
-    return ".".join([first, *inner])
+    names = [f"{first}.{part}" for first, parts in required.items() for part in parts or ()]
+    return ", ".join([*(first for first, parts in required.items() if not parts), *names])
