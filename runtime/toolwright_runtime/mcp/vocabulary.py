@@ -57,6 +57,20 @@ LOG_LEVEL_META_KEY: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
 """The keys of `_meta` in which requests and results say what the handshake said before (MCP 2026-07-28, basic)."""
 
+
+def is_reserved(key: str) -> bool:
+    """Whether a key of `_meta` is MCP's own, by the labels of its prefix.
+
+    Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the last label but one, from 2026-07-28 on the second (basic,
+    "_meta"); as the first label it is nobody else's, either.
+    """
+    prefix, slash, _ = key.rpartition("/")
+    labels = prefix.split(".")
+    return bool(slash) and not _OWN.isdisjoint((*labels[:2], *labels[-2:-1]))
+
+
+_OWN: Final = frozenset({"mcp", "modelcontextprotocol"})
+
 CONTENT: Final = ("text", "image", "audio", "resource")
 """The kinds of content that a message of a prompt may hold (MCP 2025-11-25, server/prompts)."""
 

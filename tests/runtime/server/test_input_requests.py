@@ -489,7 +489,7 @@ async def test_no_client_is_asked_what_its_revision_does_not_have(
                     await question
         return "asked nothing"
 
-    declared = {"elicitation": {"form": {}, "url": {}}}
+    declared: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
     made = server(package, ask)
     call: dict[str, Any] = {"name": "ask"}
     if revision == "2026-07-28":
@@ -744,7 +744,7 @@ async def test_the_server_asks_before_it_runs_a_tool(package: ModuleType, era: s
         else:
             with pytest.raises(mcp.MCPError) as caught:
                 await connected.call_tool("pay", {"sum": 3})
-            data = {"requiredCapabilities": {"elicitation": {}}}
+            data: dict[str, Any] = {"requiredCapabilities": {"elicitation": {}}}
             assert caught.value.error == types.ErrorData(code=-32021, message=needs, data=data)
         assert text(await connected.call_tool("trust")) == "done"
 
@@ -945,8 +945,8 @@ async def test_progress_that_does_not_grow_is_not_sent(package: ModuleType, era:
             await ctx.progress(done)
         return "done"
 
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        heard.append(done)
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
 
     async with client(server(package, ask), era) as made:
         assert text(await made.call_tool("ask", progress_callback=on_progress)) == "done"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import mcp_types as types
 import pytest
 
+from toolwright_runtime.mcp.vocabulary import is_reserved
+from toolwright_runtime.server.core.content_blocks import block
 from toolwright_runtime.server.handlers.content import audio, embedded, image, link, text
 
 if TYPE_CHECKING:
@@ -29,13 +34,62 @@ def test_image_takes_bytes_base64_and_files(tmp_path: Path) -> None:
     file = tmp_path / "dot.png"
     file.write_bytes(b"png")
     wire = {"type": "image", "data": "cG5n", "mimeType": "image/png"}
-    for block in (image(b"png", "image/png"), image("cG5n", "image/png"), image(file)):
-        assert block.model_dump(by_alias=True, exclude_none=True) == wire
+    for made in (image(b"png", "image/png"), image("cG5n", "image/png"), image(file)):
+        assert made.model_dump(by_alias=True, exclude_none=True) == wire
 
 
 def test_sounds_are_called_as_the_specification_calls_them_in_every_python(tmp_path: Path) -> None:
     (tmp_path / "a.WAV").write_bytes(b"RIFF")
     assert audio(tmp_path / "a.WAV").mime_type == "audio/wav"
+
+
+ANNOTATED: Any = {
+    "audience": ["assistant", "user"],
+    "priority": 0.25,
+    "last_modified": "2025-05-03T14:30:00Z",
+    "meta": {"example.com/a": 1},
+}
+ON_THE_WIRE = {
+    "annotations": {"audience": ["assistant", "user"], "priority": 0.25, "lastModified": "2025-05-03T14:30:00Z"},
+    "_meta": {"example.com/a": 1},
+}
+ICON = types.Icon(src="https://example.com/i.png")
+LINKED: Any = {"title": "T", "description": "D", "mime_type": "text/plain", "size": 3, "icons": [ICON]}
+BLOCKS: Mapping[Callable[..., Any], tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]] = {
+    text: (("hi",), {}, {"type": "text", "text": "hi"}),
+    image: ((b"x", "image/png"), {}, {"type": "image", "data": "eA==", "mimeType": "image/png"}),
+    audio: ((b"x", "audio/wav"), {}, {"type": "audio", "data": "eA==", "mimeType": "audio/wav"}),
+    link: (
+        ("a:b", "n"),
+        LINKED,
+        {
+            "type": "resource_link",
+            "uri": "a:b",
+            "name": "n",
+            "title": "T",
+            "description": "D",
+            "mimeType": "text/plain",
+            "size": 3,
+            "icons": [{"src": "https://example.com/i.png"}],
+        },
+    ),
+    embedded: (
+        ("a:b",),
+        {"text": "x", "mime_type": "text/plain"},
+        {"type": "resource", "resource": {"uri": "a:b", "text": "x", "mimeType": "text/plain"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("make", BLOCKS)
+def test_whatever_is_said_of_a_block_goes_out(make: Callable[..., Any]) -> None:
+    """Each parameter that a helper has, so that none is forgotten."""
+    positional, own, wire = BLOCKS[make]
+    made = make(*positional, **own, **ANNOTATED)
+    assert block(made) == {**wire, **ON_THE_WIRE}
+    parameters = inspect.signature(make).parameters
+    said = {*list(parameters)[: len(positional)], *own, *ANNOTATED}
+    assert parameters.keys() - said <= {"blob"}
 
 
 def test_embedded_text_and_blob() -> None:
@@ -74,3 +128,22 @@ def test_what_cannot_be_a_block_is_said(make: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
         make()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("key", "is_mcps"),
+    [
+        ("io.modelcontextprotocol/serverInfo", True),
+        ("modelcontextprotocol.io/a", True),
+        ("mcp.dev/a", True),
+        ("dev.mcp/a", True),
+        ("api.modelcontextprotocol.org/a", True),
+        ("tools.mcp.com/a", True),
+        ("com.example.mcp/a", False),
+        ("example.com/mcp", False),
+        ("mcp", False),
+        ("progressToken", False),
+    ],
+)
+def test_which_keys_of_meta_are_mcps(key: str, is_mcps: bool) -> None:
+    assert is_reserved(key) is is_mcps

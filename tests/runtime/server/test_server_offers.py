@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import gc
 import importlib
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -530,6 +531,74 @@ async def test_clients_that_listen_hear_of_changes(package: ModuleType) -> None:
                 if len(told) == 3:
                     break
     assert [type(event).__name__ for event in told] == ["ToolsListChanged", "ResourceUpdated", "PromptsListChanged"]
+
+
+LISTENERS: Sequence[tuple[dict[str, Any], list[str]]] = (
+    ({"tools_list_changed": True}, ["ToolsListChanged"]),
+    ({"prompts_list_changed": True}, ["PromptsListChanged"]),
+    ({"resources_list_changed": True}, ["ResourcesListChanged"]),
+    ({"resource_subscriptions": ["docs://a"]}, ["ResourceUpdated"]),
+    ({"resource_subscriptions": ["docs://notes"]}, []),
+)
+
+
+async def test_each_listener_hears_what_it_asked_for_and_nothing_else(package: ModuleType) -> None:
+    """MCP 2026-07-28, basic/utilities/subscriptions: a server MUST NOT send what was not asked for."""
+
+    async def first(args: Any, ctx: Any) -> str:
+        await ctx.tools.changed()
+        await ctx.prompts.changed()
+        await ctx.resources.changed()
+        await ctx.resources.updated("docs://a")
+        return "told"
+
+    heard: list[list[str]] = [[] for _ in LISTENERS]
+
+    all_heard = anyio.Event()
+
+    async def note(events: Any, names: list[str]) -> None:
+        async for event in events:
+            names.append(type(event).__name__)
+            if sum(map(len, heard)) == 4:
+                all_heard.set()
+
+    async with AsyncExitStack() as stack:
+        made = await stack.enter_async_context(client(package, "2026-07-28", first=first))
+        streams = [await stack.enter_async_context(made.listen(**wanted)) for wanted, _ in LISTENERS]
+        async with anyio.create_task_group() as tasks:
+            for events, names in zip(streams, heard, strict=True):
+                tasks.start_soon(note, events, names)
+            await made.call_tool("first")
+            with anyio.fail_after(5):
+                await all_heard.wait()
+            await anyio.sleep(0.1)
+            tasks.cancel_scope.cancel()
+    assert heard == [expected for _, expected in LISTENERS]
+
+
+async def test_names_differ_by_case(package: ModuleType) -> None:
+    async with client(package, "2026-07-28") as made:
+        for name in ("First", "FIRST"):
+            with pytest.raises(mcp.MCPError, match=f"Unknown tool: {name}"):
+                await made.call_tool(name)
+        with pytest.raises(mcp.MCPError, match="HELLO"):
+            await made.get_prompt("HELLO")
+        with pytest.raises(mcp.MCPError):
+            await made.read_resource("docs://A")
+
+
+async def test_keys_of_meta_that_are_mcps_do_not_go_out(package: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    async def first(args: Any, ctx: Any) -> Any:
+        meta = {"io.modelcontextprotocol/serverInfo": {"name": "other"}, "example.com/a": 1}
+        return importlib.import_module("toolwright_runtime").Reply("hi", meta=meta)
+
+    for revision in ("legacy", "2026-07-28"):
+        async with client(package, revision, first=first) as made:
+            result = await made.call_tool("first")
+        meta = result.meta or {}
+        assert meta.get("example.com/a") == 1
+        assert meta.get("io.modelcontextprotocol/serverInfo", {}).get("name") != "other"
+    assert "keys that only MCP defines: 'io.modelcontextprotocol/serverInfo'" in caplog.text
 
 
 async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...errors import ToolError
+from ...mcp.vocabulary import is_reserved
 from ...schema.validation import Validator, get_input_validator, get_output_validator
 from ...state.budget import BudgetExceeded
 from ...state.store import describe_lost_state, find_state_lost
@@ -151,9 +152,19 @@ class Dispatcher:
         if not self._may_link:
             self._warn_of_links(tool, {item["type"] for item in result["content"]})
         if reply.meta is not None:
-            meta = dict(reply.meta)
+            meta = self._own(tool, reply.meta)
             result["_meta"] = (sanitize(meta, count) if extent == "all" else encode_json(meta))[0]
         return Outcome(result, cleaned=count)
+
+    def _own(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The `_meta` of a result without keys that are MCP's (MCP 2025-11-25, basic, "_meta")."""
+        meta = {key: value for key, value in given.items() if not is_reserved(key)}
+        if len(meta) < len(given):
+            reserved = ", ".join(map(repr, given.keys() - meta.keys()))
+            self._log.warning(
+                "%s returned a Reply whose `meta` has keys that only MCP defines: %s", tool.method, reserved
+            )
+        return meta
 
     def _warn_of_links(self, tool: Tool, kinds: set[str]) -> None:
         """Tell the log of a result that leads to resources, once."""

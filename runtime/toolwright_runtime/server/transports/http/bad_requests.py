@@ -1,82 +1,76 @@
-"""Requests over HTTP that are no message of JSON-RPC: what is wrong with them, in the words that stdio has for it.
+"""Requests over HTTP that are no message of JSON-RPC: they are refused as on stdio, with the same codes and words.
 
-Takes and gives ASGI. The SDK answers such a request, up to 2025-11-25, with what its library for data says of its own
-classes; of that answer only the message is changed.
+Takes and gives ASGI. The SDK makes notifications of requests whose id is wrong, reads numbers that JSON does not have,
+and says what its library for data says of its own classes; so what it gets is well-formed.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from starlette.datastructures import Headers, MutableHeaders
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 
+from ....observability.logs import Tally, log
 from ..framing import incoming
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_BAD_REQUEST: Final = 400
-_LONGEST: Final = 64 * 1024
-"""Bytes of a request that are kept until it is answered."""
-
-_OF_THE_SDK: Final = ("Parse error: ", "Validation error: ")
+_LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of a body; the SDK refuses what is larger."""
 
 
 class BadRequests:
-    """Passes requests on."""
+    """Passes requests on that are messages."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Take the application that answers them."""
         self._app = app
+        self._refused = Tally(log(), "requests refused: %d; of the last: %s")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and put its refusal into plain words."""
+        """Refuse a request, or pass it on."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        request_body, response_body = bytearray(), bytearray()
-        start: Message | None = None
+        messages = [await receive()]
+        size = len(messages[0].get("body", b""))
+        while messages[-1].get("more_body") and size <= _LARGEST:
+            messages.append(await receive())
+            size += len(messages[-1].get("body", b""))
+        is_whole = messages[-1]["type"] == "http.request" and size <= _LARGEST
+        body = b"".join(message.get("body", b"") for message in messages)
+        if is_whole and (refusal := _refuse(body)) is not None:
+            self._refused.count(refusal.error.message)
+            await _answer(send, refusal)
+            return
+        waiting = iter(messages)
 
-        async def received() -> Message:
-            message = await receive()
-            if message["type"] == "http.request" and len(request_body) <= _LONGEST:
-                request_body.extend(message.get("body", b"")[: _LONGEST + 1])
-            return message
+        async def again() -> Message:
+            return next(waiting, None) or await receive()
 
-        async def sent(message: Message) -> None:
-            nonlocal start
-            if message["type"] == "http.response.start" and _is_refusal(message):
-                start = message
-                return
-            if start is None:
-                request_body.clear()
-                await send(message)
-                return
-            response_body.extend(message.get("body", b""))
-            if message.get("more_body", False):
-                return
-            body = _reword(bytes(response_body), bytes(request_body))
-            headers = MutableHeaders(raw=[*start["headers"]])
-            headers["content-length"] = str(len(body))
-            await send({**start, "headers": headers.raw})
-            await send({**message, "body": body})
-
-        await self._app(scope, received, sent)
+        await self._app(scope, again, send)
 
 
-def _is_refusal(start: Message) -> bool:
-    kind = Headers(raw=start["headers"]).get("content-type", "")
-    return start["status"] == _BAD_REQUEST and kind.startswith("application/json")
+def _refuse(body: bytes) -> JSONRPCError | None:
+    """What answers a body that is not one message; `None` where it is (MCP 2025-11-25, basic/transports)."""
+    entries = [*incoming(body)]
+    if not entries:
+        return _refusal(PARSE_ERROR, "is empty")
+    if body.lstrip()[:1] == b"[" and not (entries[0].problem or "").startswith("is not valid JSON"):
+        return _refusal(INVALID_REQUEST, "is a batch; send each message in a request of its own")
+    [entry] = entries
+    if entry.problem is None:
+        return None
+    return entry.answer or _refusal(INVALID_REQUEST, entry.problem)
 
 
-def _reword(response_body: bytes, request_body: bytes) -> bytes:
-    """The answer, where it is one in the library's words, in ours; else as it is."""
-    refusal: dict[str, Any] = json.loads(response_body)
-    if not refusal["error"]["message"].startswith(_OF_THE_SDK):
-        return response_body
-    problems = (
-        [entry.problem for entry in incoming(request_body) if entry.problem] if len(request_body) <= _LONGEST else []
-    )
-    refusal["error"]["message"] = f"The message {problems[0] if problems else 'is not a JSON-RPC 2.0 request'}"
-    return json.dumps(refusal, ensure_ascii=False, separators=(",", ":")).encode()
+def _refusal(code: int, problem: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=f"The message {problem}"))
+
+
+async def _answer(send: Send, refusal: JSONRPCError) -> None:
+    body = refusal.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
