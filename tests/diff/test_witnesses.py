@@ -82,7 +82,8 @@ def judge_for(schema: Json) -> Any:
 
 @cache
 def _extend(plain: Any) -> Any:
-    return jsonschema.validators.extend(plain, {"multipleOf": _check_step})
+    validators: Any = jsonschema.validators
+    return validators.extend(plain, {"multipleOf": _check_step})
 
 
 def _check_step(_: Any, step: float, instance: Json, __: Json) -> Iterator[jsonschema.ValidationError]:

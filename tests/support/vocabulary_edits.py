@@ -36,7 +36,7 @@ FORMATS = (
     "x-own",
 )
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-VALUES = ("red", "", "AB-1", 0, 1, 1.5, -3, None, True, False, [], [1], {}, {"a": 1})
+VALUES: tuple[Json, ...] = ("red", "", "AB-1", 0, 1, 1.5, -3, None, True, False, [], [1], {}, {"a": 1})
 
 
 def _bound(*values: float) -> Make:
@@ -157,7 +157,7 @@ def _rename(here: dict[str, Json], maker: schema_edits.Maker) -> None:
     required = here.get("required")
     was_needed = isinstance(required, list) and name in required
     if was_needed:
-        here["required"] = [other for other in required if other != name]
+        here["required"] = [other for other in required or () if other != name]
     if maker.chance.random() < 0.5:
         properties["renamed"] = gone
         if was_needed:
@@ -171,7 +171,7 @@ def _need(here: dict[str, Json], maker: schema_edits.Maker) -> None:
         return
     name = maker.chance.choice((*properties, "added"))
     properties.setdefault(name, maker.simple())
-    here["required"] = [*dict.fromkeys([*(here.get("required") or ()), name])]
+    here["required"] = [*dict.fromkeys([*here.get("required", []), name])]
 
 
 def tighten(chance: random.Random, schema: Json) -> None:
