@@ -58,7 +58,7 @@ corpus: .venv/ready
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
-	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_diff_orders.py
+	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_witnesses.py tests/diff/test_diff_orders.py
 
 # Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
 payloads: .venv/ready

@@ -30,7 +30,9 @@ from command_line import toolwright
 from corpus import SHARDS
 from packages import manifest, tool
 from processes import running
-from toolwright.mock import patterns, values
+from toolwright.jsonschema import patterns
+from toolwright.jsonschema.formats import FORMATS
+from toolwright.mock import values
 from toolwright_runtime.schema.validation import Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")
@@ -135,7 +137,7 @@ OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
         {"enum": [3, "x"], "examples": ["not allowed"], "default": None},
         TREE,
         {"$dynamicRef": "#it", "$defs": {"it": {"$dynamicAnchor": "it", "type": "boolean"}}},
-        *({"type": "string", "format": form} for form in values._FORMATS),
+        *({"type": "string", "format": form} for form in FORMATS),
     ],
 )
 def test_values_are_valid_by_their_schema(schema: Any) -> None:

@@ -19,7 +19,7 @@ from conftest import ROOT
 
 import forked
 from toolwright import cli
-from toolwright.diff.changes import CODES, Change, adjust_bump, find_worst_impact, raise_version, suggest_bump
+from toolwright.diff.changes import CODES, Change, find_worst_impact, raise_version, suggest_bump
 
 CASES = Path(__file__).parents[1] / "diffs"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -221,7 +221,11 @@ def test_saved_lists_of_tools(
     assert [(one["code"], one["impact"]) for one in value["changes"] if one["side"] == "wire"] == [
         ("TW534", "breaking")
     ]
-    assert (value["bump"], value["version"]) == ("minor", "0.1.0")
+    assert (value["bump"], value["version"]) == (None, None)  # a list without a version
+    info = {"name": "pinger", "version": "0.3.1"}
+    Path("old.json").write_text(json.dumps({"serverInfo": info, "tools": [tool]}))
+    assert cli.run(["diff", "old.json", "new.json"]) == 1
+    assert "suggested: a minor version, 0.3.1 → 0.4.0" in capsys.readouterr().out
     assert {one["new"] for one in value["changes"]} == {None}  # no places in a text that nobody has
 
 
@@ -248,8 +252,6 @@ def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
         ("1.2.3", "major", "2.0.0"),
         ("1.2.3", "minor", "1.3.0"),
         ("1.2.3", "patch", "1.2.4"),
-        ("0.2.3", "major", "0.3.0"),
-        ("0.2.3", "minor", "0.2.4"),
         ("v1.0.0-rc.1", "patch", "v1.0.1"),
         ("2024", "major", None),
     ],
@@ -258,9 +260,22 @@ def test_the_suggested_version(version: str, part: Any, expected: str | None) ->
     assert raise_version(version, part) == expected
 
 
-@pytest.mark.parametrize(("version", "part", "expected"), [("v0.2.3", "major", "minor"), ("1.0.0", "minor", "minor")])
-def test_the_part_that_is_raised(version: str, part: Any, expected: str) -> None:
-    assert adjust_bump(version, part) == expected
+@pytest.mark.parametrize(
+    ("version", "impact", "expected"),
+    [
+        ("1.0.0", "breaking", "major"),
+        ("1.0.0", "may break", "minor"),
+        ("1.0.0", "compatible", "minor"),
+        ("1.0.0", "cosmetic", "patch"),
+        ("v0.2.3", "breaking", "minor"),
+        ("0.2.3", "may break", "minor"),
+        ("0.2.3", "compatible", "patch"),
+        ("0.2.3", "cosmetic", "patch"),
+        ("", "breaking", None),
+    ],
+)
+def test_the_part_that_is_raised(version: str, impact: Any, expected: str | None) -> None:
+    assert suggest_bump([Change("TW538", "wire", impact, "tool `a`", "a bound changed")], version) == expected
 
 
 def test_what_is_ignored_does_not_count() -> None:
@@ -269,8 +284,8 @@ def test_what_is_ignored_does_not_count() -> None:
         Change("TW501", "wire", "cosmetic", "tool `b`", "the description changed"),
     ]
     assert find_worst_impact(changes) == "cosmetic"
-    assert suggest_bump(changes) == "patch"
-    assert suggest_bump(changes[:1]) is None
+    assert suggest_bump(changes, "1.0.0") == "patch"
+    assert suggest_bump(changes[:1], "1.0.0") is None
 
 
 def test_a_code_to_ignore_that_does_not_exist_is_told(

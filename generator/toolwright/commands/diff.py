@@ -76,7 +76,7 @@ def _compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     changes = compare.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
-    versions = [str(version.manifest.server.get("version", "")) for version in (old, new) if version.manifest]
+    versions = [_get_version(side) for side in (old, new)]
     shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:
         case "json":
@@ -89,6 +89,14 @@ def _compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     if arguments.fail_on == "any":
         return 1 if counted_changes else 0
     return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted_changes) else 0
+
+
+def _get_version(side: Version) -> str:
+    """The version that a manifest or a list names; empty without one."""
+    from toolwright.importers.tools import NO_VERSION
+
+    named = str(side.manifest.server.get("version", "")) if side.manifest else ""
+    return "" if side.is_listed and named == NO_VERSION else named
 
 
 def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -121,35 +121,39 @@ def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
     return next((impact for impact in IMPACTS if impact in impacts), None)
 
 
-def suggest_bump(changes: Iterable[Change]) -> Bump | None:
-    """Which part of the version should go up (https://semver.org): None where nothing changed."""
-    match find_worst_impact(changes):
-        case "breaking":
-            return "major"
-        case "may break" | "compatible":
-            return "minor"
-        case "cosmetic":
-            return "patch"
-        case None:
-            return None
+def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
+    """Which part of a version should go up (https://semver.org): None where nothing changed, or without a version.
+
+    Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch.
+    """
+    worst = find_worst_impact(changes)
+    if worst is None or not version:
+        return None
+    is_early = version.removeprefix("v").startswith("0.")
+    return (_EARLY_BUMPS if is_early else _BUMPS)[worst]
 
 
+_BUMPS: Final[Mapping[Impact, Bump]] = {
+    "breaking": "major",
+    "may break": "minor",
+    "compatible": "minor",
+    "cosmetic": "patch",
+}
+_EARLY_BUMPS: Final[Mapping[Impact, Bump]] = {
+    "breaking": "minor",
+    "may break": "minor",
+    "compatible": "patch",
+    "cosmetic": "patch",
+}
 _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-+].*)?")
 
 
-def adjust_bump(version: str, part: Bump) -> Bump:
-    """What a part counts as: before 1.0.0 as the next lower one (semver.org, 4)."""
-    if not version.removeprefix("v").startswith("0."):
-        return part
-    return "minor" if part == "major" else "patch"
-
-
 def raise_version(version: str, part: Bump) -> str | None:
-    """A semantic version with that part raised, as it counts."""
+    """A semantic version with that part raised; None of a version that is not one."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None
     lead, numbers = match[1], [int(number) for number in match.groups()[1:]]
-    at = ("major", "minor", "patch").index(adjust_bump(version, part))
+    at = ("major", "minor", "patch").index(part)
     raised = [*numbers[:at], numbers[at] + 1, *[0] * (2 - at)]
     return lead + ".".join(str(number) for number in raised)

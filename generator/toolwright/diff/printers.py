@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diagnostics import Place, Span
 from toolwright.diagnostics.printers.json import in_ascii
-from toolwright.diff.changes import IMPACTS, Change, adjust_bump, raise_version, suggest_bump
+from toolwright.diff.changes import IMPACTS, Change, raise_version, suggest_bump
 from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class Comparison:
         return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
 
     def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
-        """Which part of the version should go up, and the version that this makes of the old one."""
-        part = suggest_bump(changes)
-        return (adjust_bump(self.old_version, part), raise_version(self.old_version, part)) if part else (None, None)
+        """Which part of the version should go up, and the version that this makes of the old one; None without one."""
+        part = suggest_bump(changes, self.old_version)
+        return (part, raise_version(self.old_version, part)) if part else (None, None)
 
 
 def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:

@@ -73,7 +73,7 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
     server: dict[str, Any] = {"name": name, "version": info.get("version")}
     if server["name"] is None:
         server["name"] = info.get("name")
-    for key, default in (("name", default_name), ("version", "0.0.0")):
+    for key, default in (("name", default_name), ("version", tools.NO_VERSION)):
         if not isinstance(server[key], str) or not server[key].strip():
             server[key] = default
             notes.append(f"the server has no {key}; it got `{default}`")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.compile.syntax import jsontext
 from toolwright.diagnostics import Place
@@ -20,6 +20,9 @@ from toolwright.jsonschema import dialects, metaschema
 if TYPE_CHECKING:
     from toolwright.compile.syntax.positions import Problem
     from toolwright.jsonschema.locations import Role
+
+NO_VERSION: Final = "0.0.0"
+"""The version of a server that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def make_manifest(
     info_ = info or {}
     if "nextCursor" in info_:
         notes.append("the list is one page of several, as its `nextCursor` says; the tools of the others are missing")
-    server = {"name": name, "version": info_.get("version", "0.0.0")}
+    server = {"name": name, "version": info_.get("version", NO_VERSION)}
     server |= {key: info_[key] for key in ("title", "description", "instructions", "websiteUrl") if key in info_}
     server = replace_surrogates("the server", server, notes)
     draft = {"toolwright": 1, "server": server, "tools": fix(entries, notes, prefix)}

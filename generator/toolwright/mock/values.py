@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any, Final
-from uuid import UUID
 
 from toolwright.diagnostics import Place
-from toolwright.jsonschema import dialects
+from toolwright.jsonschema import dialects, patterns
+from toolwright.jsonschema.formats import FORMATS, WORDS
 from toolwright.jsonschema.metaschema import TYPES
 from toolwright.jsonschema.references import KEYWORDS, Folder, Local, Outline, at
-from toolwright.mock import patterns
 from toolwright_runtime.schema.validation import Validator
 from toolwright_runtime.values.equality import are_equal
 
@@ -47,8 +46,6 @@ _DEEP: Final = 5
 """The depth from which optional parts are left out, so that recursion ends."""
 
 _DEEPEST: Final = 40
-
-_WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
 
 _KINDS: Final[Mapping[str, Sequence[str]]] = {
     "object": ("properties", "required", "additionalProperties", "patternProperties", "minProperties"),
@@ -296,8 +293,8 @@ class _Maker:
         if isinstance(schema.get("pattern"), str):
             return self._make_matching(schema["pattern"], least, most)
         form = schema.get("format")
-        if isinstance(form, str) and form in _FORMATS:
-            return _FORMATS[form](self._chance)
+        if isinstance(form, str) and form in FORMATS:
+            return FORMATS[form](self._chance)
         if schema.get("contentEncoding") == "base64":
             return self._make_base64(least, most)
         words = [self._choose_word()]
@@ -326,7 +323,7 @@ class _Maker:
         return min(tried, key=lambda text: (not least <= len(text) <= most, len(text)))
 
     def _choose_word(self) -> str:
-        return self._chance.choice(_WORDS)
+        return self._chance.choice(WORDS)
 
     def _make_number(self, schema: Mapping[str, Any], *, is_integer: bool) -> int | float:
         step = _find_step(schema, is_integer=is_integer)
@@ -470,38 +467,3 @@ def _find_targets(schema: Any, dialect: dialects.Dialect) -> Mapping[str, Any]:
         for reference in outline.references
         if isinstance(reference.target, Local)
     }
-
-
-def _make_date(chance: Random) -> str:
-    return f"2026-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}"
-
-
-def _make_time(chance: Random) -> str:
-    return f"{chance.randint(0, 23):02}:{chance.randint(0, 59):02}:00Z"
-
-
-def _choose_word(chance: Random) -> str:
-    return chance.choice(_WORDS)
-
-
-_FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
-    "date": _make_date,
-    "time": _make_time,
-    "date-time": lambda chance: f"{_make_date(chance)}T{_make_time(chance)}",
-    "duration": lambda chance: f"PT{chance.randint(1, 59)}M",
-    "email": lambda chance: f"{_choose_word(chance)}@example.com",
-    "idn-email": lambda chance: f"{_choose_word(chance)}@example.com",
-    "hostname": lambda chance: f"{_choose_word(chance)}.example.com",
-    "idn-hostname": lambda chance: f"{_choose_word(chance)}.example.com",
-    "ipv4": lambda chance: f"192.0.2.{chance.randint(1, 254)}",
-    "ipv6": lambda chance: f"2001:db8::{chance.randint(1, 0xFFFF):x}",
-    "uri": lambda chance: f"https://example.com/{_choose_word(chance)}",
-    "uri-reference": lambda chance: f"/{_choose_word(chance)}",
-    "uri-template": lambda chance: f"https://example.com/{{{_choose_word(chance)}}}",
-    "iri": lambda chance: f"https://example.com/{_choose_word(chance)}",
-    "iri-reference": lambda chance: f"/{_choose_word(chance)}",
-    "uuid": lambda chance: str(UUID(int=chance.getrandbits(128), version=4)),
-    "json-pointer": lambda chance: f"/{_choose_word(chance)}",
-    "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
-    "regex": lambda chance: f"^{_choose_word(chance)}$",
-}

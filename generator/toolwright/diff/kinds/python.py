@@ -64,14 +64,16 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
     for name, method in new.items():
         was = old.get(name)
         subject = surfaces.get_subject(f"handler `{name}`", was, method)
-        if was is None:
+        if not method.is_optional and (was is None or was.is_optional):
             why = "the server does not start without it; `toolwright generate` shows the stub"
             yield subject.change("TW581", "breaking", "handlers must have this method", why)
-        elif not _is_same_signature(was, method):
+        if was is not None and not _is_same_signature(was, method):
             message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"
-            yield subject.change("TW583", "may break" if _is_same(was.returns, method.returns) else "breaking", message)
+            is_harsh = not (_is_same(was.returns, method.returns) or was.is_optional)
+            why_optional = "handlers need not have it; one that does must change" if was.is_optional else None
+            yield subject.change("TW583", "breaking" if is_harsh else "may break", message, why_optional)
     for name, removed in old.items():
-        if name not in new:
+        if name not in new and not removed.is_optional:
             why = "nothing calls it any more, and its annotations may name classes that no longer exist"
             yield surfaces.get_subject(f"handler `{name}`", removed, None).change(
                 "TW582", "may break", "the method is no longer called", why

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from toolwright.diagnostics import Place
 from toolwright.diff.changes import Change, Impact
 from toolwright.diff.kinds import edits
-from toolwright.diff.subsumption import witness
+from toolwright.diff.subsumption import blame, witness
 from toolwright.diff.subsumption.congruence import same
 from toolwright.diff.subsumption.orders import align
 from toolwright.diff.subsumption.proof import Judge, covers, find_rejected
@@ -46,39 +46,49 @@ class SchemaComparison:
         """Compare equal schemas, in which `format` may mean something else now."""
         if self.old_formats == self.new_formats:
             return []
-        old, new = Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
+        old, new = self._get_judges()
         if self._fits(old, new):
             return []
         example = self._find_example(old, [new], [self.old.wire])
         return [self._change("TW508", "", "what `format` means changed", (), (), self._impact(example), example)]
 
     def _compare_edits(self) -> Iterator[Change]:
-        old, new = Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
+        old, new = self._get_judges()
         dialect = new.dialect
         base = self.old.wire
         fits = self._fits(old, new)
-        harmful = False
+        impacts: set[Impact] = set()
+        is_shown = False
         if old.dialect is not dialect:
             base = {"$schema": dialect.uri, **{key: value for key, value in base.items() if key != "$schema"}}
             change = self._compare_dialects(old, Judge(base, self.old_formats), new, fits=fits)
-            harmful = change.impact in ("breaking", "may break")
+            impacts.add(change.impact)
             yield change
         moved = align(base, self.new.wire, dialect)
         if same(base, moved):
             yield self._change("TW503", "", "it is written in another order", (), (), "cosmetic")
             return
+        undone = {(edit.new, edit.old): edit.edited for edit in edits.edits(moved, base, dialect)}
         for edit in edits.edits(base, moved, dialect):
-            change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, fits=fits)
-            harmful |= change.impact in ("breaking", "may break")
+            without = undone.get((edit.old, edit.new))
+            others = None if without is None else Judge(without, self.new_formats)
+            change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
+            impacts.add(change.impact)
+            is_shown |= edit.opens and change.impact == "may break"
             yield change
-        if not fits and not harmful:
+        if not (fits or is_shown or "breaking" in impacts):
             example = self._find_example(old, [new], [*self._find_hints(old, new), self.old.wire, self.new.wire])
-            message = "each edit is harmless alone, but it is not proved that all of them are harmless together"
             if example is not None:
-                message = "each edit is harmless alone, but not all of them together"
-            yield self._change("TW545", "", message, (), (), self._impact(example), example)
+                message = "no edit alone is shown to break anything, but all of them together do"
+                yield self._change("TW545", "", message, (), (), "breaking", example)
+            elif "may break" not in impacts:
+                message = "each edit is harmless alone, but it is not proved that all of them are harmless together"
+                yield self._change("TW545", "", message, (), (), "may break")
 
-    def _judge_edit(self, edit: Edit, original: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
+    def _judge_edit(
+        self, edit: Edit, original: Judge, base: Judge, new: Judge, others: Judge | None, *, fits: bool
+    ) -> Change:
+        """The change that an edit is; `others` is the new schema without it, if that can be made."""
         if edit.edited is None:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "cosmetic")
         edited = Judge(edit.edited, self.new_formats)
@@ -90,6 +100,10 @@ class SchemaComparison:
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, why=help_)
         hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
         example = self._find_example(original, [edited, new], hints)
+        if example is None and others is not None:
+            if self._fits(others, new):
+                return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "compatible")
+            example = self._find_step(original, others, new)
         if edit.opens and self.direction == "input":
             why = "the old schema left this key open, so old calls may hold any value there"
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "may break", example, why)
@@ -101,6 +115,13 @@ class SchemaComparison:
             return self._change("TW544", "", names, ("$schema",), ("$schema",), "compatible")
         example = self._find_example(old, [base, new], [self.old.wire])
         return self._change("TW544", "", names, ("$schema",), ("$schema",), self._impact(example), example)
+
+    def _get_judges(self) -> tuple[Judge, Judge]:
+        return Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
+
+    def _is_decided(self, old: Judge, new: Judge) -> bool:
+        """Whether it is proved that the new schema keeps what the old one promised, or shown that it does not."""
+        return self._fits(old, new) or self._find_example(old, [new], []) is not None
 
     def _fits(self, old: Judge, new: Judge) -> bool:
         """Whether the new schema is proved to keep what the old one promised."""
@@ -117,6 +138,12 @@ class SchemaComparison:
         if self.direction == "input":
             return witness.find([old], others, hints)
         return witness.find(others, [old], hints)
+
+    def _find_step(self, old: Judge, others: Judge, new: Judge) -> tuple[ir.Json] | None:
+        """An instance that shows the break where the edit has to be the last one, after all `others`."""
+        if self.direction == "input":
+            return witness.find([old, others], [new], self._find_hints(others, new))
+        return witness.find([new], [others, old], self._find_hints(others, new))
 
     def _impact(self, example: tuple[ir.Json] | None) -> Impact:
         return "breaking" if example is not None else "may break"
@@ -139,9 +166,12 @@ class SchemaComparison:
             )
             evidence = f"for example {witness.show(example[0])} {effect}"
         elif impact == "may break" and why is None:
-            evidence = "it is not proved that " + (
+            hope = (
                 "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
             )
+            culprit = blame.find_culprit(*self._get_judges(), self._is_decided)
+            because = f": `{culprit}` is in the way" if culprit else ""
+            evidence = f"it is neither proved nor disproved that {hope}{because}"
         noun = "argument" if self.direction == "input" else "result"
         part = f", {noun} `{where}`" if where else f", {noun}s" if self.direction == "input" else f", {noun}"
         return Change(

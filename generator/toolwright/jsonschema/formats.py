@@ -1,0 +1,52 @@
+"""Texts that have a `format`, for those of JSON Schema 2020-12 (Validation, section 7.3).
+
+Takes a source of chance; gives a text that a validator accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from random import Random
+
+WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
+"""What stands for a word."""
+
+
+def _make_date(chance: Random) -> str:
+    return f"2026-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}"
+
+
+def _make_time(chance: Random) -> str:
+    return f"{chance.randint(0, 23):02}:{chance.randint(0, 59):02}:00Z"
+
+
+def _choose_word(chance: Random) -> str:
+    return chance.choice(WORDS)
+
+
+FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
+    "date": _make_date,
+    "time": _make_time,
+    "date-time": lambda chance: f"{_make_date(chance)}T{_make_time(chance)}",
+    "duration": lambda chance: f"PT{chance.randint(1, 59)}M",
+    "email": lambda chance: f"{_choose_word(chance)}@example.com",
+    "idn-email": lambda chance: f"{_choose_word(chance)}@example.com",
+    "hostname": lambda chance: f"{_choose_word(chance)}.example.com",
+    "idn-hostname": lambda chance: f"{_choose_word(chance)}.example.com",
+    "ipv4": lambda chance: f"192.0.2.{chance.randint(1, 254)}",
+    "ipv6": lambda chance: f"2001:db8::{chance.randint(1, 0xFFFF):x}",
+    "uri": lambda chance: f"https://example.com/{_choose_word(chance)}",
+    "uri-reference": lambda chance: f"/{_choose_word(chance)}",
+    "uri-template": lambda chance: f"https://example.com/{{{_choose_word(chance)}}}",
+    "iri": lambda chance: f"https://example.com/{_choose_word(chance)}",
+    "iri-reference": lambda chance: f"/{_choose_word(chance)}",
+    "uuid": lambda chance: str(UUID(int=chance.getrandbits(128), version=4)),
+    "json-pointer": lambda chance: f"/{_choose_word(chance)}",
+    "relative-json-pointer": lambda chance: f"{chance.randint(0, 3)}/{_choose_word(chance)}",
+    "regex": lambda chance: f"^{_choose_word(chance)}$",
+}
+"""For each format, what makes a text of it."""

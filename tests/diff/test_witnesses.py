@@ -1,0 +1,172 @@
+"""How often `diff` decides about two schemas, and whether it is right, as `jsonschema` judges it.
+
+Schemas are random, of public servers, and those of public servers made strict; edits are of every keyword of JSON
+Schema. `TOOLWRIGHT_WHOLE_DIFF=1` takes many more.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import jsonschema
+import jsonschema_rs
+import pytest
+
+import schema_edits
+import vocabulary_edits
+from toolwright import ir
+from toolwright.diagnostics import Place
+from toolwright.diff.changes import Change, find_worst_impact
+from toolwright.diff.kinds.schemas import SchemaComparison
+from toolwright.diff.subsumption import witness
+from toolwright.diff.subsumption.proof import Judge
+from toolwright.jsonschema import dialects
+
+Json = Any
+Pair = tuple[Json, Json]
+DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
+
+WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_DIFF"))
+PAIRS = 10_000 if WHOLE else 150
+LARGEST = 20_000
+"""Characters of a schema of a public server that is edited."""
+
+EXAMPLE = re.compile(r"for example (.*) was (?:accepted and is refused|impossible and is possible now)")
+OPEN = re.compile(r"it is neither proved nor disproved that [a-z ]+(: `\S+` is in the way)?")
+
+
+def test_every_keyword_is_edited() -> None:
+    asserting = set().union(*(dialect.keywords for dialect in dialects.DIALECTS)) - vocabulary_edits.SILENT
+    assert vocabulary_edits.MAKERS.keys() == asserting
+
+
+@pytest.fixture
+def public(corpus: Path) -> list[Json]:
+    """Different schemas of tools of public servers."""
+    found: dict[str, Json] = {}
+    for path in sorted((corpus / "tools").glob("*.json")):
+        for tool in json.loads(path.read_text("utf-8"))["tools"]:
+            for schema in (tool.get("inputSchema"), tool.get("outputSchema")):
+                text = json.dumps(schema, sort_keys=True)
+                if isinstance(schema, dict) and len(text) < LARGEST:
+                    found[text] = schema
+    return [*found.values()]
+
+
+def is_usable(schema: Json) -> bool:
+    """Whether a schema is valid in its dialect, for both judges."""
+    if dialects.of(schema) is None:
+        return False
+    try:
+        jsonschema_rs.meta.validate(schema)
+        Judge(schema).accepts({})
+    except (jsonschema_rs.ValidationError, ValueError):
+        return False
+    return True
+
+
+def judge_for(schema: Json) -> Any:
+    """The class of `jsonschema` for a schema, with decimal numbers: JSON has no others."""
+    return _extend(jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator))
+
+
+@cache
+def _extend(plain: Any) -> Any:
+    validators: Any = jsonschema.validators
+    return validators.extend(plain, {"multipleOf": _check_step})
+
+
+def _check_step(_: Any, step: float, instance: Json, __: Json) -> Iterator[jsonschema.ValidationError]:
+    is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
+    if is_number and Fraction(str(instance)) % Fraction(str(step)):
+        yield jsonschema.ValidationError(f"{instance} is not a multiple of {step}")
+
+
+def pairs(schemas: list[Json] | None, *, strict: bool = False) -> Iterator[tuple[str, Pair]]:
+    """Schemas, and the same with edits, each pair with its seed."""
+    for number in range(PAIRS):
+        chance = random.Random(f"witness/{number}")
+        old = schema_edits.schema(chance) if schemas is None else copy.deepcopy(chance.choice(schemas))
+        if strict:
+            vocabulary_edits.tighten(chance, old)
+        new = (vocabulary_edits if number % 3 else schema_edits).edited(chance, old)
+        if is_usable(old) and is_usable(new):
+            yield str(number), (old, new)
+
+
+def compared(pair: Pair, direction: Literal["input", "output"]) -> list[Change]:
+    place = Place("manifest.json", ())
+    old, new = (ir.Schema(one, one.get("$schema", dialects.DRAFT_2020_12.uri), place) for one in pair)
+    return SchemaComparison("tool `t`", direction, old, new, "annotate", "annotate", {}).compare()
+
+
+def find_broken(pair: Pair, direction: str, seed: str) -> Json | None:
+    """An instance that shows a break, alone in a list, if trying finds one."""
+    old, new = pair if direction == "input" else pair[::-1]
+    judges = [judge_for(one)(one) for one in (old, new)]
+    tried = schema_edits.aimed(old, new, seed, tries=6, most=30)
+    return next(([each] for each in tried if judges[0].is_valid(each) and not judges[1].is_valid(each)), None)
+
+
+def judge(pair: Pair, direction: str, found: list[Change], seed: str) -> None:
+    """Check that what is shown to break does, and that nothing shows that what is compatible is not."""
+    judges = [judge_for(one)(one) for one in pair]
+    for text in [match[1] for change in found if (match := EXAMPLE.search(change.help or ""))]:
+        ways = [each.is_valid(json.loads(text)) for each in judges]
+        assert ways == [direction == "input", direction == "output"], (seed, direction, text)
+    if find_worst_impact(found) in (None, "cosmetic", "compatible"):
+        assert find_broken(pair, direction, seed) is None, (seed, direction, pair)
+
+
+def examine(made: Iterator[tuple[str, Pair]]) -> None:
+    """Compare each pair in both directions, and judge what is said."""
+    verdicts: Counter[str] = Counter()
+    changes: Counter[str] = Counter()
+    undecided: list[str] = []
+    for seed, pair in made:
+        for direction in DIRECTIONS:
+            found = compared(pair, direction)
+            open_ = [change for change in found if change.impact == "may break" and OPEN.search(change.help or "")]
+            worst = find_worst_impact(found)
+            verdicts["undecided" if worst == "may break" and open_ else str(worst)] += 1
+            changes.update(change.impact for change in found)
+            changes["undecided"] += len(open_)
+            undecided += [change.help or "" for change in open_]
+            assert [
+                change for change in found if change.impact == "breaking" and not EXAMPLE.search(change.help or "")
+            ] == []
+            try:
+                judge(pair, direction, found, seed)
+            except RecursionError:  # a reference that leads back to itself, which `check` refuses
+                verdicts["endless"] += 1
+    assert verdicts["breaking"] > verdicts.total() / 10
+    assert verdicts["undecided"] <= verdicts.total() / 100, verdicts
+    assert changes["undecided"] <= changes.total() / 100, changes
+    assert [text for text in undecided if "is in the way" not in text] == []
+
+
+@pytest.fixture(autouse=True)
+def _whole_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "show", lambda value, limit=0: json.dumps(value, ensure_ascii=True))
+
+
+def test_random_schemas() -> None:
+    examine(pairs(None))
+
+
+def test_schemas_of_public_servers(public: list[Json]) -> None:
+    examine(pairs(public))
+
+
+def test_strict_schemas_of_public_servers(public: list[Json]) -> None:
+    examine(pairs(public, strict=True))
