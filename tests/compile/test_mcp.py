@@ -40,13 +40,13 @@ def test_a_list_has_the_capability_that_changes_are_told_by() -> None:
 FEATURES = {
     "2024-11-05": {"handshake"},
     "2025-03-26": {"handshake", "annotations", "audio"},
-    "2025-06-18": {"handshake", "annotations", "audio", "resource_links"},
+    "2025-06-18": {"handshake", "annotations", "audio", "elicitation", "resource_links"},
     "2025-11-25": {
         *("handshake", "annotations", "audio", "resource_links"),
-        *("choices", "handshake_tasks", "url_elicitation"),
+        *("choices", "elicitation", "handshake_tasks", "url_elicitation"),
     },
     "2026-07-28": {
-        *("annotations", "audio", "resource_links", "choices", "url_elicitation"),
+        *("annotations", "audio", "elicitation", "resource_links", "choices", "url_elicitation"),
         *("any_output", "cache_hints", "parameter_headers", "stateless", "task_extension"),
     },
 }

@@ -37,6 +37,7 @@ _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_PATH = re.compile(r"[\x00-\x1f]")
 _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
+_SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -166,7 +167,7 @@ class _Loader:
         document = self._read(path, at)
         if document is None:
             return
-        kind = _kind(document.value) if chain else "manifest"
+        kind = _kind(document) if chain else "manifest"
         self.fragments.append(Fragment(path, prefix, kind))
         if kind == "manifest":
             for place, pattern, own in _includes(document):
@@ -347,19 +348,32 @@ def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic
 
 def _unwrapped(value: Json) -> tuple[Json, Pointer]:
     """The result in a saved JSON-RPC response; any other value as it is."""
-    if isinstance(value, dict) and "jsonrpc" in value and _kind(value.get("result")) == "tools-list":
+    if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
         return value["result"], ("result",)
     return value, ()
 
 
-def _kind(value: Json) -> Kind:
-    if (
+def _kind(document: Document) -> Kind:
+    """What a file is that is included: a saved list, unless it says what only a manifest can say.
+
+    That is a `toolwright` key, or a reference to a shared schema; in JSON, where servers have a `#/schemas/` of their
+    own, one to another file.
+    """
+    value = document.value
+    if not _lists_tools(value):
+        return "manifest"
+    is_ours = any(isinstance(tool, dict) and "toolwright" in tool for tool in value["tools"])
+    references = _SHARED_REFERENCE.finditer(document.text)
+    is_ours |= any(match["file"] or not _is_json(document.path) for match in references)
+    return "manifest" if is_ours else "tools-list"
+
+
+def _lists_tools(value: Json) -> bool:
+    return (
         isinstance(value, dict)
         and isinstance(value.get("tools"), list)
         and structure.manifest_keys() & value.keys() == {"tools"}
-    ):
-        return "tools-list"
-    return "manifest"
+    )
 
 
 def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:

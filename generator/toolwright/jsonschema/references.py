@@ -7,6 +7,7 @@ each resolved to a place in the same root, to a shared schema, or to a meta-sche
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -339,10 +340,12 @@ class _Walk:
             return _escape(text)
         names = self.folder.schemas.get(path)
         if names is None:
-            return Broken("TW220", f"`{path}` has no `schemas`", "name a manifest or fragment that has the schema")
+            fix = self._elsewhere(steps[0], path) or "name a manifest or fragment that has the schema"
+            return Broken("TW220", f"`{path}` has no `schemas`", fix)
         name, *rest = steps
         if name not in names:
-            fix = did_you_mean(name, names, f"`schemas` in {path}")
+            near = nearest(name, names)
+            fix = (None if near else self._elsewhere(name, path)) or did_you_mean(name, names, f"`schemas` in {path}")
             return Broken("TW220", f"`schemas` in {path} has no `{name}`", fix)
         if rest:
             return Broken(
@@ -351,6 +354,18 @@ class _Walk:
                 "move that part to its own name under `schemas`",
             )
         return Shared(Key(path, name))
+
+    def _elsewhere(self, name: str, path: str) -> str | None:
+        """What to write for a shared schema that stands in another file than `path`; None where no other has it."""
+        others = {other: names for other, names in self.folder.schemas.items() if other != path}
+        exact = [(other, name) for other, names in others.items() if name in names]
+        near = [(other, found) for other, names in others.items() if (found := nearest(name, names)) is not None]
+        if not exact and not near:
+            return None
+        other, found = (exact or near)[0]
+        here = posixpath.dirname(self.place.file) or "."
+        file = "" if other == self.place.file else posixpath.relpath(other, here)
+        return f'`{found}` is in {other}: write `$ref: "{file}#/schemas/{found}"`'
 
     def _meta(self, text: str, uri: str, fragment: str) -> Target:
         """A meta-schema, or a place in it: each validator has those of its own dialect."""

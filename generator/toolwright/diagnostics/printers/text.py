@@ -9,13 +9,19 @@ from toolwright.diagnostics.printers.findings import locate
 from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolwright.diagnostics import Diagnostic, Severity, Span
     from toolwright.diagnostics.printers.findings import Finding, Lines, Sources
 
 WIDTH = 120
 """How many columns of a source line are shown."""
+
+_OF_ONE_CAUSE = frozenset({"TW220"})
+"""Codes whose findings have one cause where they say the same: all that refers to what is not there."""
+
+_LISTED = 10
+"""How many other places of one cause are named."""
 
 _BEFORE = 40
 _MOST = 4 * WIDTH
@@ -30,11 +36,27 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
-    blocks = [_block(finding, sources, color) for finding in findings]
+    blocks = [_block(first, others, sources, color) for first, *others in _by_cause(findings)]
     return "\n".join([*blocks, _summary(findings)]) + "\n"
 
 
-def _block(finding: Finding, sources: Sources, color: bool) -> str:
+def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
+    """Findings one by one, and those of one cause together, where the first of them is."""
+    alike: dict[tuple[str, str, str | None], list[Finding]] = {}
+    for finding in findings:
+        diagnostic = finding.diagnostic
+        alike.setdefault((diagnostic.code, diagnostic.message, diagnostic.help), []).append(finding)
+    for finding in findings:
+        diagnostic = finding.diagnostic
+        same = alike[diagnostic.code, diagnostic.message, diagnostic.help]
+        if diagnostic.code not in _OF_ONE_CAUSE:
+            yield [finding]
+        elif finding is same[0]:
+            yield same
+
+
+def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
+    """One finding; `others` are of the same cause, in other places."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:
@@ -53,6 +75,11 @@ def _block(finding: Finding, sources: Sources, color: bool) -> str:
         rows.append(f"  {gutter} {' ' * indent}{paint('^' * width, _COLOURS[diagnostic.severity])}")
     if diagnostic.help:
         rows.append(f"   {paint('help:', _CYAN)} {to_one_line(diagnostic.help)}")
+    places = dict.fromkeys(f"{other.span.file}:{other.span.line}:{other.span.column}" for other in others if other.span)
+    if places:
+        listed = ", ".join(list(places)[:_LISTED])
+        more = f", and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
+        rows.append(f"   {paint('also at:', _CYAN)} {to_one_line(listed)}{more}")
     return "\n".join(rows)
 
 

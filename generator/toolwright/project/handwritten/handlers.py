@@ -11,7 +11,7 @@ import ast
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from toolwright import naming
 from toolwright.codegen.source.literals import literal
@@ -96,15 +96,8 @@ def compare(
     ]
     instead = [called[method.name] for method in missing if method.name in called]
     missing = tuple(method for method in missing if method.name not in called)
-    diagnostics += [
-        Diagnostic(
-            "TW420",
-            f"`{written.name}` has no method `{method.name}`",
-            handlers_class.span(handlers_class.node),
-            f"write `{signature(method)}`",
-        )
-        for method in missing
-    ]
+    if missing:
+        diagnostics.append(_missing_methods(written.name, missing, handlers_class.span(handlers_class.node)))
     earlier = before or {}
     results = {naming.output_class(method.names) for method in needed if method.role == "tool"} | {*earlier.values()}
     for method in needed:
@@ -118,6 +111,22 @@ def compare(
         if name in methods
     ]
     return Findings((*diagnostics, *stale), missing)
+
+
+def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
+    """All that are missing, as one finding: they are written, or stubbed, together."""
+    if len(missing) == 1:
+        fix = f"write `{signature(missing[0])}`"
+        return Diagnostic("TW420", f"`{name}` has no method `{missing[0].name}`", at, fix)
+    *first, last = [f"`{method.name}`" for method in missing[:_LISTED]]
+    more = len(missing) - _LISTED
+    listed = ", ".join([*first, last]) + f" and {more} more" if more > 0 else f"{', '.join(first)} and {last}"
+    fix = "write them, or add stubs of all with `toolwright generate --stubs`"
+    return Diagnostic("TW420", f"`{name}` has no methods {listed}", at, fix)
+
+
+_LISTED: Final = 10
+"""How many missing methods are named."""
 
 
 def stale_uses(
