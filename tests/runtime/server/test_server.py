@@ -269,10 +269,26 @@ async def test_a_wrong_answer_without_a_schema(package: Any, caplog: pytest.LogC
     assert "say returned None; it should return text, a content block, or a list of them" in caplog.text
 
 
+async def test_text_stands_among_blocks(package: Any, api: Any) -> None:
+    """In content, and in what a `Reply` adds: as a block of text would, cleaned as that."""
+    blocks = [{"type": "text", "text": text} for text in ("a", "b", "c")]
+    server = serve(package, say=lambda args, ctx: ["a\x07", api.text("b"), "c"])
+    assert (await call(server, "say"))["content"] == blocks
+    server = serve(package, say=lambda args, ctx: api.Reply("a", [api.text("b"), "c\x1b[31m"]))
+    assert (await call(server, "say"))["content"] == blocks
+    server = serve(package, say=lambda args, ctx: [])
+    assert (await call(server, "say"))["content"] == []
+
+
+async def test_a_list_with_something_else_is_told(package: Any, caplog: pytest.LogCaptureFixture) -> None:
+    error_text(await call(serve(package, say=lambda args, ctx: ["a", 1]), "say"))
+    assert "say returned a list with a value of type int; it should return text, a content block, or" in caplog.text
+
+
 async def test_a_reply_holds_blocks(package: Any, api: Any, caplog: pytest.LogCaptureFixture) -> None:
-    wrong = api.Reply("said", content=["more"])
+    wrong = api.Reply("said", content=[1])
     assert error_text(await call(serve(package, say=lambda args, ctx: wrong), "say")).startswith("Internal error")
-    assert "say returned a Reply whose content holds a value of type str; it should hold content blocks" in caplog.text
+    assert "content holds a value of type int; it should hold text and content blocks" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -274,25 +274,32 @@ def _is_block(value: object) -> bool:
     return types is not None and isinstance(value, types.ContentBlock)
 
 
+def _is_content(value: object) -> bool:
+    return isinstance(value, str) or _is_block(value)
+
+
 def _content(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> list[dict[str, Any]]:
-    if isinstance(value, str):
-        return [{"type": "text", "text": sanitize_text(value, extent, count)}]
-    if _is_block(value):
-        return [_to_wire(value, extent, count)]
-    if is_list(value) and all(map(_is_block, value)):
-        return [_to_wire(item, extent, count) for item in value]
-    raise TypeError(f"{tool.method} returned {_kind(value)}; it should return text, a content block, or a list of them")
+    items = value if is_list(value) else [value]
+    if not all(map(_is_content, items)):
+        what = next((f"a list with {_kind(item)}" for item in items if not _is_content(item)), "")
+        raise TypeError(
+            f"{tool.method} returned {what if is_list(value) else _kind(value)}; "
+            "it should return text, a content block, or a list of them"
+        )
+    return [_to_wire(item, extent, count) for item in items]
 
 
 def _to_block(tool: Tool, value: object, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
-    if not _is_block(value):
+    if not _is_content(value):
         raise TypeError(
-            f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold content blocks"
+            f"{tool.method} returned a Reply whose content holds {_kind(value)}; it should hold text and content blocks"
         )
     return _to_wire(value, extent, count)
 
 
 def _to_wire(value: Any, extent: Extent, count: Cleaned | None) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"type": "text", "text": sanitize_text(value, extent, count)}
     from .content_blocks import block
 
     return block(value, extent, count)

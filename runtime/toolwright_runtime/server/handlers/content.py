@@ -30,8 +30,8 @@ from ...values.sanitizing import check_base64, check_mime_type, check_uri
 
 Role: TypeAlias = Literal["user", "assistant"]
 
-Content: TypeAlias = str | ContentBlock | Sequence[ContentBlock]
-"""What a tool without an `outputSchema` answers: text, one block, or several."""
+Content: TypeAlias = str | ContentBlock | Sequence[str | ContentBlock]
+"""What a tool without an `outputSchema` answers: text, one block, or several of either."""
 
 ResourceContents: TypeAlias = (
     str

@@ -22,14 +22,14 @@ class Reply(Generic[T_co]):
 
     Args:
         model: The output model; for a tool without an `outputSchema`, the content itself.
-        content: Blocks to send after the model's JSON text (or after the content itself).
+        content: Blocks, or text, to send after the model's JSON text (or after the content itself).
         meta: The result's `_meta`.
         structured: The result's `structuredContent`, as JSON or a model, for a tool without an `outputSchema`; `None`
             for none. Before 2026-07-28 only an object goes out. With an `outputSchema`, it is made of the `model`.
     """
 
     model: T_co
-    content: Sequence[ContentBlock] = ()
+    content: Sequence[str | ContentBlock] = ()
     meta: dict[str, Any] | None = None
     structured: Any = None
 
