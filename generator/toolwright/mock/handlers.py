@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolwright.mock import values
+from toolwright.mock.echo import echo
 from toolwright_runtime.errors import ToolError
+from toolwright_runtime.schema.validation import get_output_validator
 from toolwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
@@ -69,12 +71,15 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
             return output
         seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
-            return values.make(schema, seed_text, formats=tool.asserts_formats)
+            made = values.make(schema, seed_text, formats=tool.asserts_formats)
         except values.UnmakeableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."
             ) from None
+        echoed = echo(made, schema, arguments, tool.definition["inputSchema"])
+        validator = get_output_validator(tool)
+        return made if validator is not None and validator.find_errors(echoed, "result") else echoed
 
     return answer
 
