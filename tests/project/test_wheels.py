@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -72,6 +73,13 @@ def compiled(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
     where = run(python, "-c", program, cwd=project)
     assert all(path.startswith(str(folder / "venv")) for path in where.split()), where
     return project
+
+
+def test_the_lock_says_the_same_as_the_checkout(compiled: Path) -> None:
+    """Else whoever installs a wheel changes the lock of a project that others compile from a checkout."""
+    theirs = json.loads((compiled / "generated" / "toolwright.lock.json").read_text())["manifests"]
+    ours = json.loads((ROOT / "generated" / "toolwright.lock.json").read_text())["manifests"]
+    assert theirs["specs/weather.yaml"] == ours["specs/weather.yaml"]
 
 
 def test_both_wheels_compile_as_the_checkout_does(compiled: Path) -> None:

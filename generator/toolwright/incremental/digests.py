@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
+from pathlib import Path
 
 from toolwright import package_data
 
@@ -15,11 +16,16 @@ def digest(data: bytes) -> str:
 
 @cache
 def of_generator() -> str:
-    """A digest of toolwright itself, so that a changed generator makes everything anew."""
+    """A digest of toolwright itself, so that a changed generator makes everything anew.
+
+    It is the same wherever toolwright was installed from: in a wheel the templates lie below the code, and count once.
+    """
     sha256 = hashlib.sha256()
-    for folder in (package_data.ROOT, package_data.RUNTIME, package_data.TEMPLATES):
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and path.is_file():
+    templates = package_data.TEMPLATES
+    for folder in (package_data.ROOT, package_data.RUNTIME, templates):
+        for path in sorted(folder.rglob("*"), key=Path.as_posix):
+            is_elsewhere = folder != templates and path.is_relative_to(templates)
+            if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and not is_elsewhere and path.is_file():
                 sha256.update(path.relative_to(folder).as_posix().encode())
                 sha256.update(path.read_bytes())
     return f"sha256:{sha256.hexdigest()}"
