@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -158,6 +157,8 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
     command = [npx, "-y", _INSPECTOR, "--transport", "http", "--server-url", url]
     out(f"opening MCP's Inspector: npx {' '.join(command[1:])}\n")
     try:
+        import subprocess
+
         inspector = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - as asked
     except OSError as error:
         err(f"toolwright: the Inspector cannot be started: {error.strerror or error}")

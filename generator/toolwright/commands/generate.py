@@ -96,8 +96,7 @@ def once(arguments: argparse.Namespace) -> int:
 
 def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) -> None:
     """Compile what a run works on. Raises OSError and LockError."""
-    from toolwright.codegen.pages import artifacts
-    from toolwright.project import build, vendoring
+    from toolwright.project import build
     from toolwright.project.files import journal, layout, tree
 
     folder = run.target.folder
@@ -110,6 +109,9 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
     project = names if run.whole else None
     writes = not arguments.check
     if run.target.is_vendored:
+        from toolwright.codegen.pages import artifacts
+        from toolwright.project import vendoring
+
         names.append(vendoring.ENTRY)
         runtime = vendoring.compare(tree.Tree(folder), current_lock, force=arguments.force)
         needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.requirements([artifacts.RUNTIME])

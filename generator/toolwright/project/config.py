@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from toolwright.diagnostics import Diagnostic, Span
 
 FILE = "pyproject.toml"
@@ -34,8 +31,8 @@ class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
     `file` is the project's `pyproject.toml`, in `folder`.
-    `dependencies` are the project's own dependencies, by their names as package indexes normalize them, each with its
-    extras, or None where the file does not list any; `listed` is where it lists them. `handlers` are the folders of
+    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
+    none; `listed` is where it lists them. `handlers` are the folders of
     handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored` says that
     packages have their runtime beside them.
     """
@@ -44,11 +41,26 @@ class Project:
     folder: Path
     manifests: tuple[str, ...]
     output: str | None
-    dependencies: Mapping[str, frozenset[str]] | None
+    requirements: tuple[object, ...] | None
     listed: Span
     handlers: tuple[str, ...] = HANDLERS
     patterns: tuple[str, ...] = ()
     is_vendored: bool = False
+
+    def dependencies(self) -> dict[str, frozenset[str]] | None:
+        """The requirements by their names as package indexes normalize them, each with its extras."""
+        from packaging.requirements import InvalidRequirement, Requirement
+        from packaging.utils import canonicalize_name
+
+        if self.requirements is None:
+            return None
+        extras: dict[str, frozenset[str]] = {}
+        for item in self.requirements:
+            with suppress(InvalidRequirement, TypeError):
+                wanted = Requirement(item)  # type: ignore[arg-type]  # it says whether it is one
+                name = canonicalize_name(wanted.name)
+                extras[name] = extras.get(name, frozenset()) | wanted.extras
+        return extras
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
@@ -108,8 +120,10 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
     patterns = tuple(table.get("manifests", ()))
     is_vendored = table.get("runtime") == "vendored"
-    dependencies = _dependencies(value)
-    return Project(file, folder, tuple(manifests), output, dependencies, listed, folders, patterns, is_vendored), []
+    return (
+        Project(file, folder, tuple(manifests), output, _requirements(value), listed, folders, patterns, is_vendored),
+        [],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +140,13 @@ def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
 
     An extra `all` is one that has what the others have.
     """
-    for wanted in map(Requirement, requirements if project.dependencies is not None else ()):
-        extras = (project.dependencies or {}).get(canonicalize_name(wanted.name))
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    needed = tuple(requirements)
+    dependencies = project.dependencies() if needed else None
+    for wanted in map(Requirement, needed if dependencies is not None else ()):
+        extras = (dependencies or {}).get(canonicalize_name(wanted.name))
         if extras is None:
             yield Missing(str(wanted), str(wanted), is_listed=False)
         elif "all" not in extras and (lacking := wanted.extras - extras):
@@ -210,18 +229,10 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
         )
 
 
-def _dependencies(value: Mapping[str, Any]) -> dict[str, frozenset[str]] | None:
+def _requirements(value: Mapping[str, Any]) -> tuple[object, ...] | None:
     project = value.get("project")
     listed = project.get("dependencies") if isinstance(project, dict) else None
-    if not isinstance(listed, list):
-        return None
-    extras: dict[str, frozenset[str]] = {}
-    for item in listed:
-        with suppress(InvalidRequirement, TypeError):
-            wanted = Requirement(item)
-            name = canonicalize_name(wanted.name)
-            extras[name] = extras.get(name, frozenset()) | wanted.extras
-    return extras
+    return tuple(listed) if isinstance(listed, list) else None
 
 
 def _line(file: str, line: int) -> Span:

@@ -6,14 +6,13 @@ written, so that it is compared with the note and not believed.
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-from pydantic_core import from_json, to_json
 
 from toolwright import __version__
 from toolwright.incremental import digests
@@ -57,8 +56,8 @@ def remember(output: Path, manifest: str, note: Note) -> None:
     """Keep a note for the next run."""
     files = {path: [*seen] for path, seen in note.entry.files.items()}
     seen_files = {"hash": note.entry.hash, "files": files}
-    data = to_json({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen_files})
-    user_cache.write(_name(output, manifest), data)
+    data = json.dumps({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen_files})
+    user_cache.write(_name(output, manifest), data.encode())
 
 
 def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
@@ -79,7 +78,7 @@ def _read(output: Path, manifest: str) -> Note | None:
     if data is None:
         return None
     try:
-        value = from_json(data)
+        value = json.loads(data)
         if value["format"] != _FORMAT:
             return None
         files = {path: frozenset(seen) for path, seen in value["files"].items()}

@@ -308,16 +308,15 @@ class Printer:
 
     def close(self) -> int:
         """Print the diagnostics, and give the exit status."""
-        from toolwright.compile.source import Document
-        from toolwright.diagnostics import Span, printers
-        from toolwright.project import config
-
-        for diagnostic in self._diagnostics:
-            if isinstance(diagnostic.at, Span) and Path(diagnostic.at.file).name == config.FILE:
-                file = diagnostic.at.file
-                self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
-
         if self._diagnostics or self._style == "json":
+            from toolwright.compile.source import Document
+            from toolwright.diagnostics import Span, printers
+            from toolwright.project import config
+
+            for diagnostic in self._diagnostics:
+                if isinstance(diagnostic.at, Span) and Path(diagnostic.at.file).name == config.FILE:
+                    file = diagnostic.at.file
+                    self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
             if self._style == "text":
                 print_painted(
                     lambda color: printers.text.render(self._diagnostics, self._documents, color=color), sys.stderr

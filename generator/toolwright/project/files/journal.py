@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -88,7 +87,7 @@ def recover(output: Path) -> None:
         return
     known = read_lock(output)
     if interrupted(output):
-        staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, secrets.token_hex(8), safe=True)
+        staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, os.urandom(8).hex(), safe=True)
         patiently(lambda: staged.replace(output / lock.NAME))
     ours = {folder for entry in known.manifests.values() for folder in above_each(entry.files)}
     ends = tuple(f".{run}.tmp" for run in journals)

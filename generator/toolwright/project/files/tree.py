@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import secrets
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -340,7 +339,7 @@ def apply(output: Path, changes: Changes) -> None:
     is_listed = inside.regular(output / lock.NAME) == text
     if is_listed and not changes.changes:
         return
-    run = secrets.token_hex(8)
+    run = os.urandom(8).hex()
     made_folders: list[Path] = []
     staged: list[tuple[Path, Path]] = []
     writes = [change for change in changes.changes if change.new is not None]

@@ -12,7 +12,6 @@ import hmac
 import json
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -94,7 +93,7 @@ def _new_key(at: Path) -> bytes | None:
         at.mkdir(0o700)
     if not _is_ours(at, stat.S_ISDIR, others=0o022):
         return None
-    staged = _stage(at, secrets.token_bytes(_KEY_BYTES))
+    staged = _stage(at, os.urandom(_KEY_BYTES))
     try:
         with suppress(FileExistsError):
             (at / _KEY).hardlink_to(staged)  # unlike a rename, this does not replace the key of another process
@@ -128,7 +127,7 @@ def _put(path: Path, data: bytes) -> None:
 
 
 def _stage(at: Path, data: bytes) -> Path:
-    return disk.stage(at / "staged", data, 0, secrets.token_hex(8), mode=0o600)
+    return disk.stage(at / "staged", data, 0, os.urandom(8).hex(), mode=0o600)
 
 
 def _prune(at: Path) -> None:
