@@ -183,6 +183,11 @@ MALFORMED: dict[str, tuple[bytes, int, object]] = {
     "an id that is null": (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID, None),
     "an id that is true": (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', INVALID, None),
     "an id with a fraction": (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', INVALID, None),
+    **{
+        f"a call whose id is {identity}": (request("1", identity), INVALID, None)
+        for identity in ("null", "1.5", "true", "[1]", "{}")
+    },
+    "a call without a method": (b'{"jsonrpc":"2.0","id":5,"params":{"name":"say","arguments":{}}}', INVALID, 5),
     "params that are an array": (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":[]}', PARAMS, 5),
     "params that are a text": (b'{"jsonrpc":"2.0","id":"a","method":"tools/call","params":"x"}', PARAMS, "a"),
 }

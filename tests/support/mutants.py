@@ -1,0 +1,103 @@
+"""Break rules of the specification in the runtime, one at a time, and see that their tests fail.
+
+`python tests/support/mutants.py` breaks each; a row's number breaks that row alone. Works on a copy of the runtime.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+_CONTENT: Final = "server/handlers/content.py"
+_CONTENT_TEST: Final = "tests/runtime/server/test_server_content.py::test_whatever_is_said_of_a_block_goes_out"
+_ANNOTATIONS: Final = "        annotations=_annotations(audience, priority, last_modified),\n"
+_FAILED: Final = 1  # what pytest exits with where tests ran and failed; other numbers are not a verdict
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit of the runtime: after `start`, `old` becomes `new`, and `test` is to fail.
+
+    `row` is the row's number, or `None` for a rule of the specification that has no row.
+    """
+
+    row: int | None
+    path: str
+    start: str
+    old: str
+    new: str
+    test: str
+
+
+MUTANTS: Final = (
+    Mutant(73, _CONTENT, "def image(", _ANNOTATIONS, "", _CONTENT_TEST),
+    Mutant(73, _CONTENT, "def audio(", _ANNOTATIONS, "", _CONTENT_TEST),
+    Mutant(80, _CONTENT, "def embedded(", _ANNOTATIONS, "", _CONTENT_TEST),
+    Mutant(75, _CONTENT, "def link(", "        description=description,\n", "", _CONTENT_TEST),
+    Mutant(
+        None,
+        "server/core/dispatcher.py",
+        "def _own(",
+        " if not is_reserved(key)",
+        "",
+        "tests/runtime/server/test_server_offers.py::test_keys_of_meta_that_are_mcps_do_not_go_out",
+    ),
+    Mutant(
+        None,
+        "server/core/context.py",
+        "async def progress(self, done: float, total: float | None = None",
+        "if not self._progress.grows(done):",
+        "if not self._progress.grows(done) and False:",
+        "tests/runtime/server/test_input_requests.py::test_progress_that_does_not_grow_is_not_sent",
+    ),
+)
+
+
+def mutated(text: str, mutant: Mutant) -> str:
+    """The text with the edit. Raises ValueError where what it edits is not there: the list is out of date."""
+    before, start, after = text.partition(mutant.start)
+    body, following, rest = after.partition("\ndef ")
+    if not start or mutant.old not in body:
+        raise ValueError(f"{mutant.path}: {mutant.old!r} is not below {mutant.start!r}; change the list in mutants.py")
+    return before + start + body.replace(mutant.old, mutant.new, 1) + following + rest
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether its test passes all the same. Raises RuntimeError where the test could not be run."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder, "toolwright_runtime")
+        shutil.copytree(ROOT / "runtime/toolwright_runtime", package, ignore=shutil.ignore_patterns("__pycache__"))
+        path = package / mutant.path
+        path.write_text(mutated(path.read_text(), mutant))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
+        environment = {**os.environ, "PYTHONPATH": folder}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in {0, _FAILED}:
+        raise RuntimeError(f"{mutant.test} was not run:\n{done.stdout}{done.stderr}")
+    return done.returncode == 0
+
+
+def main(rows: list[str]) -> int:
+    """Break the rows, or all; print a line for each, and give 1 where a mutant survives."""
+    alive = 0
+    for mutant in MUTANTS:
+        if rows and str(mutant.row) not in rows:
+            continue
+        survived = survives(mutant)
+        alive += survived
+        print(
+            f"{'SURVIVED' if survived else 'killed  '} row {mutant.row or '-'}: {mutant.path}, {mutant.start}",
+            flush=True,
+        )
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
