@@ -9,6 +9,7 @@ import pytest
 from mutants import MUTANTS, ROOT, Mutant, survives
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.row or '-'}-{mutant.start}")
 def test_a_row_that_is_broken_fails_its_test(mutant: Mutant) -> None:
     assert not survives(mutant)

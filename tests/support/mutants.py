@@ -36,7 +36,58 @@ class Mutant:
     test: str
 
 
+_ASKING: Final = "tests/runtime/server/test_input_requests.py"
+_MALFORMED: Final = "tests/runtime/server/test_server_malformed.py"
+
 MUTANTS: Final = (
+    Mutant(
+        29,
+        "server/features/confirmation.py",
+        "async def confirm(",
+        'if Revision.of(context.revision).has("stateless"):',
+        "if False:",
+        f"{_ASKING}::test_the_server_asks_before_it_runs_a_tool",
+    ),
+    Mutant(
+        29,
+        "server/features/input_requests.py",
+        "async def ask(",
+        "self._missing.append(own)",
+        "self._missing = [own]",
+        f"{_ASKING}::test_all_capabilities_are_told_that_questions_at_once_need",
+    ),
+    Mutant(
+        None,
+        "server/features/input_requests.py",
+        "def can(",
+        "if feature is not None and not",
+        "if False and not",
+        f"{_ASKING}::test_no_client_is_asked_what_its_revision_does_not_have",
+    ),
+    Mutant(
+        47,
+        "server/core/parts.py",
+        "def offers(",
+        "if key not in self.lists.by_name[section]:",
+        "if key.lower() not in self.lists.by_name[section]:",
+        "tests/runtime/server/test_server_offers.py::test_names_differ_by_case",
+    ),
+    Mutant(
+        89,
+        "server/transports/http/bad_requests.py",
+        "async def __call__(",
+        "if is_whole and (refusal",
+        "if False and (refusal",
+        f"{_MALFORMED}::test_each_malformed_body_is_answered_and_a_good_call_after_it",
+    ),
+    Mutant(
+        143,
+        "server/features/input_requests.py",
+        "def waits(",
+        "or mcp_error(error) is not None",
+        "",
+        f"{_ASKING}::test_an_error_of_the_protocol_is_the_answer_of_a_call",
+    ),
     Mutant(73, _CONTENT, "def image(", _ANNOTATIONS, "", _CONTENT_TEST),
     Mutant(73, _CONTENT, "def audio(", _ANNOTATIONS, "", _CONTENT_TEST),
     Mutant(80, _CONTENT, "def embedded(", _ANNOTATIONS, "", _CONTENT_TEST),
