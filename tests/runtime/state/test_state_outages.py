@@ -224,20 +224,22 @@ KINDS = ("string", "list", "set", "zset", "hash", "stream")
 
 async def _put(redis: Any, name: bytes, kind: str) -> None:
     """Have something of another type stand at a name."""
-    await redis.delete(name)
+    redis = redis.pipeline(transaction=True)  # the server may write to the name at any time
+    redis.delete(name)
     match kind:
         case "string":
-            await redis.set(name, b"\xff")
+            redis.set(name, b"\xff")
         case "list":
-            await redis.rpush(name, b"\xff")
+            redis.rpush(name, b"\xff")
         case "set":
-            await redis.sadd(name, b"\xff")
+            redis.sadd(name, b"\xff")
         case "zset":
-            await redis.zadd(name, {b"\xff": 1})
+            redis.zadd(name, {b"\xff": 1})
         case "hash":
-            await redis.hset(name, b"\xff", b"\xff")
+            redis.hset(name, b"\xff", b"\xff")
         case _:
-            await redis.xadd(name, {b"\xff": b"\xff"})
+            redis.xadd(name, {b"\xff": b"\xff"})
+    await redis.execute()
 
 
 async def _poisons(redis: Any, name: bytes) -> list[tuple[str, Callable[[], Any]]]:
