@@ -3,7 +3,7 @@ export PYTHONDONTWRITEBYTECODE :=  # the tests start hundreds of processes, whic
 BIN := .venv/bin
 CODE := generator runtime examples tests bench
 CORPUS_TESTS := tests/importers/test_corpus.py tests/codegen/test_models.py tests/codegen/test_suite.py tests/importers/test_openapi_servers.py \
-	tests/compile/test_inlining.py tests/compile/test_mutations.py tests/compile/test_uritemplates.py
+	tests/compile/test_inlining.py tests/compile/test_mutations.py tests/compile/test_uritemplates.py tests/targets/test_projection.py
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14

@@ -85,8 +85,8 @@ FAILING: Final[tuple[Call, ...]] = (
     ("no/such", {}),
     ("resources/read", {"uri": "test://nowhere"}),
 )
-POOLED: Final = 4
-"""Threads that a pool may start between two rounds: one for each call that runs while others do. It keeps them."""
+POOLED: Final = 2 * CLIENTS
+"""Threads that a pool may start after the warm-up, and keeps: one for each client that calls while the others do."""
 LONG: Final = {"name": "slow_compute", "arguments": {"seconds": 20}}
 SHORT: Final = {"name": "slow_compute", "arguments": {"seconds": 0.02}}
 

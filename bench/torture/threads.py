@@ -116,7 +116,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Drop calls of a tool that takes long.")
     parser.add_argument("--quick", action="store_true", help="take a sample of some seconds")
     quick: bool = parser.parse_args().quick
-    calls, seconds = (120, 8.0) if quick else (600, 30.0)
+    calls, seconds = (120, 20.0) if quick else (600, 30.0)
     report = Report("threads")
     with tempfile.TemporaryDirectory() as made, target(Path(made), "--log-level", "warning") as it:
         asyncio.run(_attack(report, it, calls, seconds))

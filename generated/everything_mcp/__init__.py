@@ -20,22 +20,28 @@ if TYPE_CHECKING:
     from toolwright_runtime.generated import CallResponse as CallResponse
     from toolwright_runtime.generated import Cancelled as Cancelled
     from toolwright_runtime.generated import Completing as Completing
+    from toolwright_runtime.generated import ConnectError as ConnectError
     from toolwright_runtime.generated import Content as Content
     from toolwright_runtime.generated import Context as Context
     from toolwright_runtime.generated import Declined as Declined
     from toolwright_runtime.generated import DriftError as DriftError
     from toolwright_runtime.generated import DriftWarning as DriftWarning
+    from toolwright_runtime.generated import Forbidden as Forbidden
+    from toolwright_runtime.generated import HandlerCall as HandlerCall
     from toolwright_runtime.generated import InvalidResult as InvalidResult
     from toolwright_runtime.generated import ListChanged as ListChanged
     from toolwright_runtime.generated import MaybeAwaitable as MaybeAwaitable
     from toolwright_runtime.generated import Messages as Messages
+    from toolwright_runtime.generated import NotMCP as NotMCP
     from toolwright_runtime.generated import Omit as Omit
+    from toolwright_runtime.generated import Proceed as Proceed
     from toolwright_runtime.generated import Question as Question
     from toolwright_runtime.generated import Reply as Reply
     from toolwright_runtime.generated import ResourceContents as ResourceContents
     from toolwright_runtime.generated import ResourceUpdated as ResourceUpdated
     from toolwright_runtime.generated import ResultTooLarge as ResultTooLarge
     from toolwright_runtime.generated import Returns as Returns
+    from toolwright_runtime.generated import ServerExited as ServerExited
     from toolwright_runtime.generated import TaskCancelled as TaskCancelled
     from toolwright_runtime.generated import TaskExpired as TaskExpired
     from toolwright_runtime.generated import TasksUnsupported as TasksUnsupported
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from toolwright_runtime.generated import ToolFailed as ToolFailed
     from toolwright_runtime.generated import ToolTask as ToolTask
     from toolwright_runtime.generated import ToolTaskState as ToolTaskState
+    from toolwright_runtime.generated import Unauthorized as Unauthorized
     from toolwright_runtime.generated import assistant as assistant
     from toolwright_runtime.generated import audio as audio
     from toolwright_runtime.generated import changes as changes

@@ -57,5 +57,10 @@ def steers(name: str) -> bool:
     return _plain(name) in ("host", "cookie")
 
 
+def is_key_header(name: str) -> bool:
+    """Whether a header can hold a key: it has a name that can be sent, and one that says nothing of the request."""
+    return bool(TOKEN.fullmatch(name)) and not is_ours(name) and not steers(name)
+
+
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-")

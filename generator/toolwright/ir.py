@@ -226,6 +226,7 @@ class Manifest:
     the resolved manifest that is written as `manifest.json`. `refs` says whether the schemas in `document`, and in
     the definitions of tools, have references; those in `ir.Schema` do.
     `handles` are the kinds of state that it keeps between calls; the schemas of these states are among the `shared`.
+    `targets` names the clients and APIs that must take its tools; `budget` is what its lists may cost, in tokens.
     """
 
     source: str
@@ -245,6 +246,8 @@ class Manifest:
     command: str = ""
     refs: Refs = "bundled"
     handles: tuple[Handle, ...] = ()
+    targets: tuple[str, ...] = ()
+    budget: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def primitives(self) -> Mapping[vocabulary.Section, tuple[Primitive, ...]]:
@@ -254,6 +257,11 @@ class Manifest:
             vocabulary.TEMPLATES: self.templates,
             vocabulary.PROMPTS: self.prompts,
         }
+
+    @property
+    def toolsets(self) -> Mapping[str, Mapping[str, Json]]:
+        """Its toolsets, with the names of their tools."""
+        return self.document.get("toolsets") or {}
 
     @property
     def calls(self) -> bool:

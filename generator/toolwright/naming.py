@@ -26,11 +26,14 @@ _GAPS = re.compile(r"\0+")
 ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple"})
 """Names that annotations use: a member of a class that took one would hide the type from the members below it."""
 
-CLIENT_NAMES = frozenset({"connect", "raw", "tasks", "with_options", "with_raw_response"})
+CLIENT_NAMES = frozenset({"call_for", "connect", "raw", "tasks", "tools_for", "with_options", "with_raw_response"})
 """What a client binding offers beside its tools."""
 
 DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
 """Names that decorate the methods of tools, so that no method may take one from those below it."""
+
+HANDLER_NAMES = frozenset({"around"})
+"""What an object of handlers may have beside the methods of tools, prompts and resources."""
 
 CONTEXT = Name("Context")
 """What handlers get as `ctx`, if they have nothing to ask."""
@@ -118,7 +121,7 @@ def method(name: str) -> Name:
     joined = _identifier(_lower("_".join(words(name))))
     if not joined.isidentifier() and not keyword.iskeyword(joined):
         joined = f"tool_{joined}".rstrip("_")
-    reserved = CLIENT_NAMES | ANNOTATION_NAMES | DECORATOR_NAMES
+    reserved = CLIENT_NAMES | ANNOTATION_NAMES | DECORATOR_NAMES | HANDLER_NAMES
     return Name(f"{joined}_" if keyword.iskeyword(joined) or joined in reserved else joined)
 
 
@@ -225,6 +228,11 @@ def handlers_class(stem: Name) -> Name:
 def client_class(stem: Name) -> Name:
     """The client of a server; `stem` is what `server_stem` gives."""
     return stem + "Client"
+
+
+def toolset_client(stem: Name, toolset: str) -> Name:
+    """The client of a toolset, whose words are in lower case with `-` between them."""
+    return stem + pascal(toolset.replace("-", "_")) + "Client"
 
 
 def shared(name: str) -> Names:

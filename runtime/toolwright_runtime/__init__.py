@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 from .lazy import lazy
 
 if TYPE_CHECKING:
+    from .client.core.connect_errors import ConnectError as ConnectError
+    from .client.core.connect_errors import Forbidden as Forbidden
+    from .client.core.connect_errors import NotMCP as NotMCP
+    from .client.core.connect_errors import ServerExited as ServerExited
+    from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.deviation import DeviatingResult as DeviatingResult
     from .client.core.errors import CallRefused as CallRefused
     from .client.core.errors import InvalidResult as InvalidResult
@@ -40,7 +45,10 @@ if TYPE_CHECKING:
     from .mcp.elicitation_answers import Accepted as Accepted
     from .mcp.elicitation_answers import Cancelled as Cancelled
     from .mcp.elicitation_answers import Declined as Declined
+    from .projection.codecs import ProjectionError as ProjectionError
     from .server.core.context import Context as Context
+    from .server.execution.around import HandlerCall as HandlerCall
+    from .server.execution.around import Proceed as Proceed
     from .server.features.completion import Completing as Completing
     from .server.features.handles import Handle as Handle
     from .server.features.handles import StaleHandle as StaleHandle
@@ -67,6 +75,7 @@ else:
         __name__,
         {
             ".mcp.elicitation_answers": ("Accepted", "Cancelled", "Declined"),
+            ".client.core.connect_errors": ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "Unauthorized"),
             ".client.core.deviation": ("DeviatingResult",),
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
@@ -81,7 +90,9 @@ else:
             ".client.tasks.calls": ("ToolTask",),
             ".errors": ("ToolError",),
             ".lazy": ("IncompatibleRuntimeError",),
+            ".projection.codecs": ("ProjectionError",),
             ".server.observability.audit": ("CallRecord",),
+            ".server.execution.around": ("HandlerCall", "Proceed"),
             ".server.features.completion": ("Completing",),
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
             ".server.core.context": ("Context",),

@@ -12,6 +12,11 @@ from .lazy import lazy as lazy
 
 if TYPE_CHECKING:
     from .client.core.binding import Binding as Binding
+    from .client.core.connect_errors import ConnectError as ConnectError
+    from .client.core.connect_errors import Forbidden as Forbidden
+    from .client.core.connect_errors import NotMCP as NotMCP
+    from .client.core.connect_errors import ServerExited as ServerExited
+    from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.deviation import DeviatingResult as DeviatingResult
     from .client.core.errors import CallRefused as CallRefused
     from .client.core.errors import InvalidResult as InvalidResult
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from .client.core.responses import CallResponse as CallResponse
     from .client.core.responses import Responses as Responses
     from .client.core.responses import responding as responding
+    from .client.core.responses import sharing as sharing
     from .client.features.drift import DriftError as DriftError
     from .client.features.drift import DriftWarning as DriftWarning
     from .client.features.live import list_prompts as list_prompts
@@ -59,6 +65,8 @@ if TYPE_CHECKING:
     from .primitives import Resource as Resource
     from .primitives import Template as Template
     from .server.core.context import Context as Context
+    from .server.execution.around import HandlerCall as HandlerCall
+    from .server.execution.around import Proceed as Proceed
     from .server.features.completion import Completing as Completing
     from .server.features.elicitation import Ask as Ask
     from .server.features.handles import CallHandles as CallHandles
@@ -97,6 +105,7 @@ else:
         {
             ".mcp.elicitation_answers": ("Accepted", "Cancelled", "Declined"),
             ".client.core.binding": ("Binding",),
+            ".client.core.connect_errors": ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "Unauthorized"),
             ".client.core.deviation": ("DeviatingResult",),
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
@@ -105,7 +114,7 @@ else:
             ".client.features.tool_pages": ("EndlessPages", "paged"),
             ".client.features.primitives": ("PrimitivesBinding",),
             ".client.features.questions": ("Question",),
-            ".client.core.responses": ("CallResponse", "Responses", "responding"),
+            ".client.core.responses": ("CallResponse", "Responses", "responding", "sharing"),
             ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
             ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             ".client.tasks.states": ("ToolTaskState",),
@@ -117,6 +126,7 @@ else:
             ".primitives": ("Prompt", "Resource", "Template"),
             ".server.transports.http.asgi": ("package_app",),
             ".server.observability.audit": ("Audit", "CallRecord"),
+            ".server.execution.around": ("HandlerCall", "Proceed"),
             ".server.features.completion": ("Completing",),
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
             ".server.core.context": ("Context",),

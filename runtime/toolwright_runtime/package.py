@@ -178,6 +178,12 @@ class Tool:
         return "http" in self.extension
 
     @property
+    def takes_misfits(self) -> bool:
+        """Whether the HTTP call is made with arguments that do not fit the `inputSchema` (`http: {input: lenient}`)."""
+        http: dict[str, Any] = self.extension.get("http") or {}
+        return http.get("input") == "lenient"
+
+    @property
     def is_lenient(self) -> bool:
         """Whether the result of the HTTP call need not fit the `outputSchema` (`http: {output: lenient}`)."""
         http: dict[str, Any] = self.extension.get("http") or {}
@@ -255,6 +261,11 @@ class Package:
         """
         manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
         return manifest
+
+    @property
+    def version(self) -> str:
+        """The server's version, of which the package was made."""
+        return str(self.manifest.get("server", {}).get("version", "0"))
 
     @property
     def asserts_formats(self) -> bool:

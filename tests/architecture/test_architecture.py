@@ -13,17 +13,19 @@ import pytest
 from toolwright import package_data
 
 LAYERS = (
-    ("package_data", "pycode", "http", "paths"),
+    ("package_data", "pycode", "http", "paths", "tokens"),
     ("diagnostics",),
     ("dependencies", "naming"),
     ("ir",),
     ("jsonschema",),
+    ("targets",),
     ("codegen",),
     ("compile",),
     ("incremental",),
     ("project",),
     ("importers",),
     ("diff", "mock", "docs", "serving"),
+    ("calling",),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -14,7 +14,7 @@ from toolwright import package_data
 LAYERS = (
     ("errors", "lazy", "sdk", "values"),
     ("observability", "models"),
-    ("schema",),
+    ("schema", "projection"),
     ("mcp",),
     ("package",),
     ("primitives",),

@@ -21,10 +21,10 @@ from corpus import SHARDS
 from echo import HOSTILE
 from packages import manifest, tool
 from pages import Page
-from toolwright import ir
+from toolwright import ir, tokens
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Place
-from toolwright.docs import cost, page, tables, views
+from toolwright.docs import page, tables, views
 from toolwright.jsonschema import dialects
 from toolwright.project.files import disk
 
@@ -170,9 +170,9 @@ def test_before_2019_09_a_reference_stands_alone() -> None:
     assert rows(schema)[1] == "a: A #1 | string"
 
 
-def test_tokens_are_a_quarter_of_the_characters_of_compact_json() -> None:
-    assert cost.tokens({"name": "ab"}) == 4  # {"name":"ab"} has 13 characters
-    assert cost.tokens({"name": "東京"}) == 4
+def test_tokens_are_estimated_from_the_characters_of_compact_json() -> None:
+    assert tokens.of({"name": "ab"}) == 3  # {"name":"ab"} has 13 characters
+    assert tokens.of({"name": "東京"}) == 3
 
 
 def test_what_a_page_says(tmp_path: Path) -> None:

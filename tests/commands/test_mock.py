@@ -30,9 +30,8 @@ from command_line import toolwright
 from corpus import SHARDS
 from packages import manifest, tool
 from processes import running
-from toolwright.jsonschema import patterns
+from toolwright.jsonschema import instances, patterns
 from toolwright.jsonschema.formats import FORMATS
-from toolwright.mock import values
 from toolwright_runtime.schema.validation import Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")
@@ -141,9 +140,9 @@ OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
     ],
 )
 def test_values_are_valid_by_their_schema(schema: Any) -> None:
-    made = [values.make(schema, str(seed), formats=True) for seed in range(20)]
+    made = [instances.make(schema, str(seed), formats=True) for seed in range(20)]
     assert all(valid(schema, value) for value in made)
-    assert made == [values.make(schema, str(seed), formats=True) for seed in range(20)]
+    assert made == [instances.make(schema, str(seed), formats=True) for seed in range(20)]
 
 
 def test_what_the_schema_suggests_is_taken() -> None:
@@ -156,15 +155,15 @@ def test_what_the_schema_suggests_is_taken() -> None:
             "d": {"const": None},
         },
     }
-    made = values.make(schema, "0")
+    made = instances.make(schema, "0")
     assert {**made, "c": ""} == {"a": "shown", "b": 7, "c": "", "d": None}
-    assert len({json.dumps(values.make(schema, str(seed))) for seed in range(30)}) > 5
+    assert len({json.dumps(instances.make(schema, str(seed))) for seed in range(30)}) > 5
 
 
 @pytest.mark.parametrize("schema", [False, {"enum": []}, {"minimum": 2, "maximum": 1, "type": "number"}, {"$ref": "#"}])
 def test_what_cannot_be_made(schema: Any) -> None:
-    with pytest.raises(values.UnmakeableError):
-        values.make(schema, "0")
+    with pytest.raises(instances.UnmakeableError):
+        instances.make(schema, "0")
 
 
 def nested(levels: int, inner: Any, outer: Callable[[Any], Any]) -> Any:
@@ -217,24 +216,24 @@ PATTERNS = [
 @pytest.mark.parametrize("schema", [*LARGE, *({"type": "string", "pattern": pattern} for pattern in PATTERNS)])
 def test_what_is_too_large_is_told_and_not_made(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    make = values._Maker.make
+    make = instances._Maker.make
 
     def counted(self: Any, *given: Any) -> Any:
         taken.append(1)
         return make(self, *given)
 
-    monkeypatch.setattr(values._Maker, "make", counted)
+    monkeypatch.setattr(instances._Maker, "make", counted)
     try:
         Validator(schema)
     except Exception as error:  # noqa: BLE001 - the validator's own bound, whichever it is
         pytest.skip(f"no server can have it: {error}")
     if schema in LARGE:
-        with pytest.raises(values.UnmakeableError, match="it asks for more than"):
-            values.make(schema, "seed")
+        with pytest.raises(instances.UnmakeableError, match="it asks for more than"):
+            instances.make(schema, "seed")
     else:  # any text may fit
-        with contextlib.suppress(values.UnmakeableError):
-            assert valid(schema, values.make(schema, "seed"))
-    assert len(taken) <= 10 * values.MOST
+        with contextlib.suppress(instances.UnmakeableError):
+            assert valid(schema, instances.make(schema, "seed"))
+    assert len(taken) <= 10 * instances.MOST
 
 
 @pytest.mark.parametrize("bound", ["minimum", "maximum", "exclusiveMinimum", "multipleOf"])
@@ -243,8 +242,8 @@ def test_numbers_of_any_size(bound: str, kind: str) -> None:
     for value in (10**400, 1e308, 5e-324):
         schema = {"type": kind, bound: value}
         try:
-            assert valid(schema, values.make(schema, "seed"))
-        except values.UnmakeableError:
+            assert valid(schema, instances.make(schema, "seed"))
+        except instances.UnmakeableError:
             assert kind == "number"
             assert value != 1e308 or bound != "maximum"
 
@@ -257,7 +256,7 @@ def test_what_is_large_but_not_too_large_is_made() -> None:
         {"type": "string", "minLength": 500_000},
         {"type": "string", "pattern": "^(a{1000}){5}$"},
     ):
-        assert valid(schema, values.make(schema, "seed"))
+        assert valid(schema, instances.make(schema, "seed"))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -265,7 +264,7 @@ def test_results_of_public_servers_can_be_made(shard: int, corpus: Path) -> None
     for path in real.files(corpus, shard):
         for one in real.imported(path).manifest["tools"]:
             if "outputSchema" in one:
-                made = values.make(one["outputSchema"], "0")
+                made = instances.make(one["outputSchema"], "0")
                 assert not Validator(one["outputSchema"]).find_errors(made), f"{path.stem}: {one['name']}"
 
 

@@ -138,7 +138,7 @@ async def test_the_typed_client_and_the_models(package: ModuleType, monkeypatch:
         ),
         ({"type": "object", "properties": {"a": True}, "anyOf": [{"required": ["a"]}]}, {"a": {"claim": "s"}}, "TW269"),
         ({"type": "object", "properties": {"a": True}, "dependencies": {"a": ["b"]}}, {"a": {"claim": "s"}}, "TW269"),
-        ({"type": "object", "properties": {"a": True}}, {"a": {"local": {"env": "A"}}}, "TW101"),
+        ({"type": "object", "properties": {"a": True}}, {"a": {"local": {"env": "A"}}}, "TW269"),
         ({"type": "object", "properties": {"a": True}}, {"a": {"claim": "s", "local": {"env": "A B"}}}, "TW105"),
     ],
 )

@@ -21,7 +21,7 @@ from toolwright import cli
 from toolwright.compile import pipeline
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
-from toolwright.mock import values as mocked
+from toolwright.jsonschema import instances as mocked
 from toolwright.project.files import disk
 
 Json = Any

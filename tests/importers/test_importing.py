@@ -355,12 +355,15 @@ def strange() -> Iterator[str]:
     [
         (
             "/status/401?token=hidden",
-            'answers with HTTP 401 Unauthorized and asks for `Bearer realm="�[1mx"`; add credentials',
+            (
+                "answers with HTTP 401 Unauthorized: the request had no token; "
+                'it asks for `Bearer realm="�[1mx"`; add credentials'
+            ),
         ),
         ("/status/500", "answers with HTTP 500 Internal Server Error"),
         ("/missing", "answers with HTTP 404 Not Found"),
-        ("/elsewhere", "Redirect to http://example.com/mcp not followed"),
-        ("/page", "Unexpected content type: text/plain"),
+        ("/elsewhere", "HTTP 307 Temporary Redirect, which leads to 'http://example.com/mcp'"),
+        ("/page", "is no MCP endpoint: it answers with HTTP 200 OK (text/plain)"),
     ],
 )
 def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: Path) -> None:
@@ -376,8 +379,8 @@ def test_nobody_at_the_url(tmp_path: Path) -> None:
     done = toolwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == (
-        "toolwright: `http://127.0.0.1:1/mcp` cannot be reached: All connection attempts failed; check the URL, and "
-        "that the server runs\n"
+        "toolwright: `http://127.0.0.1:1/mcp` cannot be reached: nothing listens there (connection refused); "
+        "check the URL, and that the server runs\n"
     )
     assert "hidden" not in done.stderr
 
@@ -598,3 +601,35 @@ def test_a_project_that_cannot_be_started_leaves_nothing(
     assert done.returncode == status
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+_NAMES = some.sampled_from(["a", "A", "a-b", "a_b", "aB", "read_a", "prompt_a", "around", "tasks", "é", "import"])
+_URIS = some.sampled_from(["demo://a", "demo://A", "demo://a/b", "demo://a_b", "a:b", "demo://", "demo://a?x=1"])
+
+
+def _listed(key: str, keys: some.SearchStrategy[str]) -> some.SearchStrategy[list[dict[str, str]]]:
+    entry = some.fixed_dictionaries({"name": _NAMES, key: keys})
+    return some.lists(entry, max_size=5, unique_by=lambda each: each[key])
+
+
+@given(
+    tools=some.lists(_NAMES, max_size=5, unique=True),
+    resources=_listed("uri", _URIS),
+    templates=_listed("uriTemplate", _URIS | some.sampled_from(["demo://{a}", "demo://a/{b}", "demo://{A}"])),
+    prompts=_listed("name", _NAMES),
+)
+def test_nothing_is_left_out_for_its_name(
+    tools: list[str], resources: list[Any], templates: list[Any], prompts: list[Any]
+) -> None:
+    sections: dict[str, list[Any]] = {
+        "tools": [{"name": name, "description": "Does.", "inputSchema": {"type": "object"}} for name in tools],
+        "resources": resources,
+        "resourceTemplates": templates,
+        "prompts": prompts,
+    }
+    listing = ServerListing("2025-11-25", {"name": "demo", "version": "1"}, {}, sections)
+    made = servers.make_manifest(listing, name=None, default_name="demo")
+    assert [note for note in made.notes if "left out" in note] == []
+    assert {name: len(made.manifest.get(name, ())) for name in sections} == {
+        name: len(entries) for name, entries in sections.items()
+    }

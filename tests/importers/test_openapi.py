@@ -100,7 +100,7 @@ def test_operations_are_selected_and_renamed(selection: Selection, names: list[s
 
 
 def test_what_is_left_out_is_not_told_to_be_called_otherwise(tmp_path: Path) -> None:
-    body = {"content": {"application/xml": {"schema": {"type": "string"}}}}
+    body = {"content": {"application/xml": {"schema": {"type": "object"}}}}
     paths = {
         "/a": {"post": {"operationId": "go"}},
         "/b": {"post": {"operationId": "go", "requestBody": body}},
@@ -149,8 +149,8 @@ def test_headers_that_frame_a_request_are_no_arguments_and_names_that_are_none_a
         listed = [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in names]
         return {"get": {"parameters": listed}}
 
-    framing = ["Host", "Content-Length", "Transfer-Encoding", "connection", "Content_Length", "TE", "X-Fine"]
-    odd = ["a\r\nX-Other: 1", "a b", "Cookie", "é"]
+    framing = ["Host", "Cookie", "Content-Length", "Transfer-Encoding", "connection", "Content_Length", "TE", "X-Fine"]
+    odd = ["a\r\nX-Other: 1", "a b", "é"]
     paths = {"/fine": operation(*framing), **{f"/{number}": operation(name) for number, name in enumerate(odd)}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
     (tool,) = made.manifest["tools"]
@@ -421,7 +421,7 @@ def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
     project = tmp_path / "shelf"
     assert "- `SHELF_TOKEN`: the token for `shelf`" in (project / "README.md").read_text()
     assert '"toolwright-runtime"' in (project / "pyproject.toml").read_text()
-    assert toolwright("check", "--strict", cwd=project).returncode == 0
+    assert toolwright("check", cwd=project).returncode == 0
     assert toolwright("generate", "--check", cwd=project).returncode == 0
     path = [project, project / "generated"]
     tested = forked.python(["-m", "pytest", "-q", "-p", "no:cacheprovider"], project, path, **forked.ALONE)

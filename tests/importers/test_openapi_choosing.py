@@ -135,7 +135,7 @@ def test_what_a_list_costs_and_what_would_save_most_is_told(tmp_path: Path) -> N
     whole = document(components={"schemas": shared})
     operation = {"operationId": "big", "tags": ["big"], "requestBody": asked, "responses": answered}
     whole["paths"]["/big"] = {"post": operation}
-    whole["paths"]["/bigger"] = {"post": {**operation, "operationId": "bigger", "description": "é"}}
+    whole["paths"]["/bigger"] = {"post": {**operation, "operationId": "bigger", "description": "é" * 50}}
     made = imported(tmp_path, whole)
     total, largest, tags, saving = made.cost
     lean = imported(tmp_path, whole, options=Options(output_schemas=False))

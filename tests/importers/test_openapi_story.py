@@ -10,6 +10,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from conftest import ROOT
 
@@ -56,11 +57,17 @@ def do(text: str, folder: Path) -> list[tuple[str, int]]:
     return ended
 
 
+def undeclared(document: dict[str, Any]) -> dict[str, Any]:
+    """A document that does not say how to authenticate."""
+    del document["security"], document["components"]["securitySchemes"]
+    return document
+
+
 def test_story(tmp_path: Path) -> None:
     told = blocks()
     assert [kind for kind, _ in told] == ["console", "yaml", "console", "python", "console", "console"]
     begin, own, release, use, refresh, again = [text for _, text in told]
-    document = large_api.document()
+    document = undeclared(large_api.document())
     operations = [key for item in document["paths"].values() for key in item if key != "parameters"]
     assert len(operations) == 500
     (tmp_path / "acme.json").write_text(json.dumps(document))
@@ -75,8 +82,11 @@ def test_story(tmp_path: Path) -> None:
     assert ".list_customer.pages()" in use
     assert calls(tmp_path) == ["A", "B", "C"]
 
-    (tmp_path / "acme.json").write_text(json.dumps(large_api.document(changed=True)))
-    assert do(refresh, tmp_path) == [("toolwright import", 0), ("toolwright diff", 1)]
+    (tmp_path / "acme.json").write_text(json.dumps(undeclared(large_api.document(changed=True))))
+    assert run(["toolwright", "refresh", "--check", "specs/acme.yaml"], tmp_path)[0] == 1
+    assert do(refresh, tmp_path) == [("toolwright refresh", 0)]
+    assert run(["toolwright", "refresh", "--check", "specs/acme.yaml"], tmp_path)[0] == 0
+    assert run(["toolwright", "diff", "git:v1.0.0", "specs/acme.yaml"], tmp_path)[0] == 1
     place.write_text(own.replace("version: 1.0.0", "version: 2.0.0"))
     assert {status for _, status in do(again, tmp_path)} == {0}
     assert run(["toolwright", "diff", "git:v2.0.0", "specs/acme.yaml"], tmp_path)[0] == 0

@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from toolwright.mock import values
+from toolwright.jsonschema import instances
 
 Json = Any
 
@@ -59,8 +59,8 @@ def calls(tool: Mapping[str, Json]) -> Iterator[Call]:
 
 def _made(schema: Mapping[str, Json], seed: str) -> dict[str, Json] | None:
     try:
-        made = values.make(schema, seed, formats=True)
-    except values.UnmakeableError:
+        made = instances.make(schema, seed, formats=True)
+    except instances.UnmakeableError:
         return None
     return made if isinstance(made, dict) else None
 

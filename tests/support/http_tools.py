@@ -31,6 +31,15 @@ class Running:
 
         return asyncio.run(go())
 
+    def schemas(self) -> dict[str, Any]:
+        """The schemas of the arguments, as they are listed, by tool."""
+
+        async def go() -> dict[str, Any]:
+            async with self.package.SampleClient.connect(self.package.build_server()) as client:
+                return {tool.name: tool.input_schema for tool in (await client.raw.list_tools()).tools}
+
+        return asyncio.run(go())
+
     def text(self, name: str, **arguments: Any) -> str:
         """The text of a result."""
         (block,) = self.call(name, **arguments).content

@@ -27,8 +27,8 @@ HERE = Path(__file__).parents[1] / "openapi"
 def imported(
     folder: Path, document: Mapping[str, Any], selection: Selection | None = None, options: Options | None = None
 ) -> ImportResult:
-    """What a document becomes; it has a title and a version without saying so."""
-    whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, **document}
+    """What a document becomes; without saying so, it has a title, a version, and no need of credentials."""
+    whole = {"openapi": "3.1.0", "info": {"title": "Sample", "version": "1"}, "security": [], **document}
     path = folder / "document.json"
     path.write_text(json.dumps(whole))
     made = manifest.make_manifest(Documents(str(path), disk.Disk()), selection or Selection(), None, options)

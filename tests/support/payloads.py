@@ -126,7 +126,9 @@ _BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}
 _TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "x-more": "m"}
 
 BASE: Json = {
-    "toolwright": 1,
+    "toolwright": 1, "targets": ["mcp"],
+    "budget": {"server": 10**6, "toolset": 10**6, "tool": 10**6, "x-more": "m"},
+    "toolsets": {"part": {"title": "t", "description": "d", "tools": ["*"], "readOnly": False, "x-more": "m"}},
     "server": {
         "name": "sample", "version": "1", "title": "t", "description": "d", "instructions": "i",
         "websiteUrl": "https://example.com", "icons": _ICONS,
@@ -145,9 +147,15 @@ BASE: Json = {
                 "office": {"type": "oauth2", "flow": "authorizationCode", "tokenUrl": "https://example.com/token",
                            "scopes": ["read"], "clientIdEnv": "ID", "clientSecretEnv": "SECRET", "env": "TOKEN",
                            "refreshTokenEnv": "REFRESH", "clientAuth": "body", "x-more": "m"},
+                "theirs": {"type": "oauth2", "flow": "tokenExchange", "tokenUrl": "https://example.com/token",
+                           "audience": "orders", "resource": "https://example.com", "clientIdEnv": "ID",
+                           "env": "TOKEN"},
             },
             "variables": {"region": {"env": "REGION", "default": "eu", "enum": ["eu", "us"], "x-more": "m"}},
             "security": [["key"]], "x-more": "m",
+            "headers": {"X-Version": "v", "X-Tenant": {"env": "TENANT", "default": "t", "x-more": "m"}},
+            "query": {"lang": "en", "tenant": {"env": "TENANT", "default": "t"}},
+            "bind": {"b": {"value": "v"}, "c": {"env": "COOK", "default": "d", "x-more": "m"}},
         }
     },
     "tools": [
@@ -249,6 +257,13 @@ BASE: Json = {
          "toolwright": {"ask": _ASK, "pythonName": "prompt_asking"}},
     ],
     "overlay": {
+        "apis": {"api": {
+            "baseUrl": "https://{region}.example.net", "baseUrlEnv": "BASE_URL", "timeout": "6s", "retries": 1,
+            "variables": {"region": {"env": "REGION_2"}}, "maxResponseBytes": "2MiB", "output": "lenient",
+            "input": "lenient",
+            "auth": {"token": {"type": "bearer", "env": "TOKEN"}}, "security": [["token"]],
+            "headers": {"X-More": "m"}, "query": {"more": "m"}, "bind": {"q": {"value": "v"}}, "x-more": "m",
+        }},
         "tools": {
             "list_it": {"policy": {"confirm": True}},
             "here": {

@@ -6,10 +6,13 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
-from packages import manifest, tool
+import pytest
+
+from packages import generate, imported, manifest, tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from types import ModuleType
 
 NAMED = {"type": "object", "properties": {"name": {"type": "string", "minLength": 2}}, "required": ["name"]}
 OPTIONAL: dict[str, Any] = {"execution": {"taskSupport": "optional"}}
@@ -58,6 +61,14 @@ MANIFEST = manifest(
     name="tasked",
     python={"features": ["sampling"]},
 )
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """The package; a module of tests takes it by its name."""
+    folder = tmp_path_factory.mktemp("tasked")
+    with imported(folder, generate(folder, MANIFEST)) as made:
+        yield made
 
 
 class Handlers:

@@ -6,7 +6,40 @@ command line and gives the exit status.
 
 from __future__ import annotations
 
-from toolwright.commands import check, completion, dev, diff, docs, generate, import_, install, mock, new, schema
+from toolwright.commands import (
+    check,
+    completion,
+    dev,
+    diff,
+    docs,
+    export,
+    generate,
+    install,
+    mock,
+    new,
+    schema,
+    targets,
+)
+from toolwright.commands.asking import call, inspect_, list_
+from toolwright.commands.importing import import_, refresh
 
-VERBS = (new, check, generate, dev, install, diff, import_, mock, docs, schema, completion)
+VERBS = (
+    new,
+    check,
+    generate,
+    dev,
+    call,
+    list_,
+    inspect_,
+    install,
+    diff,
+    targets,
+    export,
+    import_,
+    refresh,
+    mock,
+    docs,
+    schema,
+    completion,
+)
 """The modules, in the order in which `--help` lists them."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolwright.commands.shared import inputs as works
+from toolwright.commands.shared import targeting
 from toolwright.commands.shared.console import Printer
 
 if TYPE_CHECKING:
@@ -23,11 +24,13 @@ def add(verbs: Any) -> None:
     check.add_argument(
         "--all", action="store_true", help="list each warning about a server that only a client is made for"
     )
+    targeting.option(check)
     check.set_defaults(verb=_check)
 
 
 def _check(arguments: argparse.Namespace) -> int:
     printer = Printer(arguments.format, strict=arguments.strict)
+    chosen = targeting.of(arguments)
     run = works.of(arguments, printer)
     if run is not None:
         from toolwright.compile import pipeline
@@ -37,7 +40,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
         packages: dict[str, str] = {}
         for path in run.manifests:
-            checked = pipeline.compile_manifest(path, disk.Disk())
+            checked = pipeline.compile_manifest(path, disk.Disk(), targets=chosen)
             printer.add_compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
             if checked.manifest is None:
                 continue

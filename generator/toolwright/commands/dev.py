@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from toolwright import ir
     from toolwright.commands.shared.watching import Inputs
+    from toolwright.serving.issuer import Issuer
     from toolwright.serving.processes import Serving
 
 _ADDRESS: Final = "127.0.0.1:8000"
 _INSPECTOR: Final = "@modelcontextprotocol/inspector"
+_SUBJECT: Final = "dev"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
@@ -29,6 +31,14 @@ def add(verbs: Any) -> None:
     dev = verbs.add_parser("dev", help="generate and serve a manifest; start again on each save, until interrupted")
     launching.options(dev)
     dev.add_argument("--http", metavar="HOST:PORT", default=_ADDRESS, help=f"where to serve (default: {_ADDRESS})")
+    dev.add_argument(
+        "--scope",
+        action="append",
+        default=[],
+        metavar="SCOPE",
+        help="take no tokens but one of this run, which is printed and has this scope; may be repeated",
+    )
+    dev.add_argument("--as", dest="subject", metavar="NAME", help=f"whom that token is for (default: {_SUBJECT})")
     dev.add_argument("--inspector", action="store_true", help="open MCP's Inspector on the server; needs npx")
     # It generates as `generate --watch` does, of which it has no other option.
     dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, quiet=False)
@@ -46,10 +56,11 @@ def _dev(arguments: argparse.Namespace) -> int:
     arguments.manifests = (launching.manifest(work),)  # alone: the project's other packages are left as they are
     launching.interpreter(arguments)
     host, port = _parse_address(arguments.http)
+    issuer = _make_issuer(arguments)
     with ExitStack() as stack:
         stack.enter_context(_handle_interrupts())
         try:
-            serving = stack.enter_context(processes.Serving(host, port, _report_end))
+            serving = stack.enter_context(processes.Serving(host, port, _report_end, issuer.public if issuer else None))
         except processes.AddressError as error:
             err(f"toolwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
             return 1
@@ -65,11 +76,14 @@ def _dev(arguments: argparse.Namespace) -> int:
             try:
                 served = _serve_once(arguments, serving)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
+                if arguments.scope and not is_announced:
+                    raise
                 err(f"toolwright: {error}")
                 served = None
             if served is not None and not is_announced:
                 is_announced = True
                 _announce(arguments, served, serving)
+                _announce_token(arguments, served, serving, issuer)
                 if npx is not None:
                     _open_inspector(npx, serving.url, stack)
             if served is None:
@@ -90,6 +104,8 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest 
     manifest = launching.server(run, Printer("text", strict=False)) if run is not None else None
     if run is None or manifest is None:
         return None
+    if arguments.scope:
+        _check_scopes(arguments, manifest)
     start = launch.of(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
     # Proved before the old server ends, and in a process of its own, because only there modules are imported anew.
     if (problem := processes.prove(start, {})) is not None:
@@ -123,6 +139,55 @@ def _announce(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Ser
         f"\nFor a client's configuration:\n{configuration.snippet(configuration.name_of(manifest), serving.url)}"
         f"`toolwright install CLIENT {path}` writes an entry that works without this command.\n"
         f"watching {path} and all that is read for it; interrupt to stop\n"
+    )
+
+
+def _make_issuer(arguments: argparse.Namespace) -> Issuer | None:
+    """Who signs the token of this run, where one is asked for. Raises UsageError."""
+    if not arguments.scope:
+        if arguments.subject is not None:
+            raise UsageError("--as needs --scope, which says what that one may use")
+        return None
+    from toolwright.serving.issuer import Issuer
+
+    return Issuer()
+
+
+def _check_scopes(arguments: argparse.Namespace, manifest: ir.Manifest) -> None:
+    """Raise UsageError where the manifest wants no tokens, or knows no such scope."""
+    from toolwright.diagnostics.suggestions import did_you_mean
+    from toolwright.serving.issuer import scopes_of
+
+    if not manifest.document.get("auth"):
+        raise UsageError(f"--scope is for servers that want tokens; `{arguments.manifests[0]}` has no `auth`")
+    known = scopes_of(manifest.document)
+    for scope in arguments.scope:
+        if scope not in known:
+            hint = did_you_mean(scope, known, "scopes")
+            raise UsageError(f"--scope is `{scope}`, which the manifest does not name; {hint}")
+
+
+def _announce_token(
+    arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving, issuer: Issuer | None
+) -> None:
+    """Print a token of this run, or how to get one."""
+    auth: Any = manifest.document.get("auth")
+    if not auth:
+        return
+    if issuer is None:
+        from toolwright.serving.issuer import scopes_of
+
+        scopes = " ".join(f"--scope {scope}" for scope in scopes_of(manifest.document)[:2] or ("SCOPE",))
+        out(f"callers need a token of {auth['issuer']}; to try without it, use: toolwright dev {scopes}\n")
+        return
+    from toolwright.serving.issuer import HOURS
+
+    subject = arguments.subject or _SUBJECT
+    token = issuer.token(auth, subject, arguments.scope)
+    out(
+        f"\nThe only token that this run takes, for `{subject}` with {' '.join(arguments.scope)} ({HOURS} hours):\n"
+        f"TOKEN={token}\n"
+        f'toolwright list {serving.url} --header "Authorization: Bearer $TOKEN"\n'
     )
 
 

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolwright.commands.shared import targeting
 from toolwright.commands.shared.console import UsageError, err, out, print_painted
 from toolwright_runtime.values.terminal import to_one_line
 
@@ -36,16 +37,20 @@ def add(verbs: Any) -> None:
         default="breaking",
         help="from what on to exit 1 (default: breaking)",
     )
+    targeting.option(diff)
     diff.set_defaults(verb=_diff)
 
 
-_UNLISTED = frozenset({"TW506", "TW507", "TW508", "TW515", "TW519", "TW520", "TW521", "TW522", "TW556", "TW557"})
+_UNLISTED = frozenset(
+    {"TW506", "TW507", "TW508", "TW515", "TW519", "TW520", "TW521", "TW522", "TW556", "TW557", "TW561"}
+)
 """Changes of what no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
 
 
 def _diff(arguments: argparse.Namespace) -> int:
     from toolwright.commands.shared import comparison
 
+    targeting.of(arguments)
     try:
         pairs = _find_pairs(arguments)
     except comparison.VersionError as error:
@@ -53,13 +58,14 @@ def _diff(arguments: argparse.Namespace) -> int:
         return 1
     if len(pairs) > 1 and arguments.format == "json":
         raise UsageError("--format json is one document: name one manifest, as in `toolwright diff git:REV MANIFEST`")
-    return max(_compare(old, new, arguments) for old, new in pairs)
+    return max(compare(old, new, arguments) for old, new in pairs)
 
 
-def _compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
-    """Print what changed; the exit status."""
+def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
+    """Print what changed, as `format` of the arguments says; 1 if one is wrong, or from what on `fail_on` says."""
     from toolwright.commands.shared import comparison
-    from toolwright.diff import compare, printers
+    from toolwright.diff import compare as comparing
+    from toolwright.diff import printers
     from toolwright.diff.changes import CODES
 
     if old.manifest is None or new.manifest is None:
@@ -73,7 +79,7 @@ def _compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
         sides = comparison.make_listed(old.manifest, formats), comparison.make_listed(new.manifest, formats)
-    changes = compare.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored)
+    changes = comparing.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     versions = [_get_version(side) for side in (old, new)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright.commands import import_
+from toolwright.commands.importing import import_
 from toolwright.commands.shared import servers as sources
 from toolwright.commands.shared.console import UsageError, err, out, print_import
 

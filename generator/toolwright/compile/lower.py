@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir, naming
 from toolwright.compile import binds, handles, shape
+from toolwright.compile.audience import toolsets
 from toolwright.compile.bundles import Bundles
-from toolwright.compile.resolve import Declared, Resolved, manifests, meant
+from toolwright.compile.resolve import Declared, Resolved, meant
 from toolwright.compile.uritemplates import variables
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import pointer_text
@@ -51,7 +52,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     server = entry["server"]
     formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
     wire_names = frozenset(tool.name for tool in resolved.tools)
-    apis, handle_kinds = _of_files("apis", resolved), handles.declared(resolved)
+    apis, handle_kinds = {api.name: api.settings for api in resolved.apis}, handles.declared(resolved)
     kinds = [*handles.kinds(resolved)]
     lowered = [_tool(tool, resolved, wire_names, apis, handle_kinds) for tool in resolved.tools]
     bundles = Bundles(resolved)
@@ -81,12 +82,15 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         formats=formats,
         refs="inlined" if resolved.inlines else "bundled",
         handles=tuple(kind for kind, _ in kinds),
+        targets=tuple(entry.get("targets") or ()),
+        budget=entry.get("budget") or {},
         document={
             "toolwright": FORMAT,
             "server": server,
             "formats": formats,
             **{key: entry[key] for key in _OF_ALL if entry.get(key)},
             **({"apis": apis} if apis else {}),
+            **({"toolsets": offered} if (offered := toolsets.lower(resolved)) else {}),
             **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
             **{
                 section.name: [
@@ -118,13 +122,6 @@ def _entry(
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
     return {**entry, "toolwright": extension} if extension else entry
-
-
-def _of_files(key: str, resolved: Resolved) -> dict[str, ir.Json]:
-    """What all files have under a key, by name."""
-    return {
-        name: value for _, manifest in manifests(resolved.bundle) for name, value in (manifest.get(key) or {}).items()
-    }
 
 
 def _tool(
@@ -216,7 +213,7 @@ def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
 def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
     """A call with what its API says of all calls, where it does not say so itself."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
-    return {**http, "output": api["output"]} if "output" in api and "output" not in http else http
+    return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
 
 def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:

@@ -89,13 +89,13 @@ def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Dia
     """Diagnostics with the places of overlays, where these say what is complained of.
 
     Args:
-        overlaid: The overlays of each tool, by its place.
-        found: The diagnostics.
+        overlaid: The overlays of each tool and each API, by its place.
+        diagnostics: What was found.
     """
     for diagnostic in diagnostics:
         at = diagnostic.at
         patches = overlaid.get(Place(at.file, at.pointer[:2])) if isinstance(at, Place) else None
-        if patches and isinstance(at, Place) and at.pointer[2:3] and at.pointer[2] in FIELDS:
+        if patches and isinstance(at, Place) and at.pointer[2:3]:
             yield replace(diagnostic, at=_home(at, patches))
         else:
             yield diagnostic

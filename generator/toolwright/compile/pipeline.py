@@ -1,6 +1,6 @@
 """The compiler: one pure function from a manifest's files to the files of its package.
 
-    source.load → validate → resolve → rules.check → lower → codegen.make_artifacts
+    source.load → validate → resolve → rules.check → lower → targeting.check → codegen.make_artifacts
 
 Every verb is this function with an ending of its own: `check` looks at the diagnostics alone, `generate` takes the
 artifacts, too. It reads no clock, no disk and no environment, but for the files that the reader gives and toolwright's
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from toolwright import ir
 from toolwright.compile import lower, overlays, rules, source, validate
+from toolwright.compile.audience import budgets, targeting
 from toolwright.compile.resolve import Resolved, resolve
 from toolwright.diagnostics import Diagnostic, Place, has_errors
 
@@ -46,7 +47,14 @@ class Unchecked:
     diagnostics: Sequence[Diagnostic]
     wrong: Sequence[Diagnostic]
 
-    def check(self, part: Resolved, shown: str, command: str | None = None, forgiven: Collection[str] = ()) -> Result:
+    def check(
+        self,
+        part: Resolved,
+        shown: str,
+        command: str | None = None,
+        forgiven: Collection[str] = (),
+        targets: Sequence[str] = (),
+    ) -> Result:
         """Check the manifest, and lower it.
 
         Args:
@@ -54,12 +62,14 @@ class Unchecked:
             shown: Its path as headers of generated files show it.
             command: What generates its package, as headers show it.
             forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+            targets: The targets that its tools are judged by, in place of those that it names.
         """
         bundle, resolved = self.bundle, self.resolved
         diagnostics, wrong = [*self.diagnostics], [*self.wrong]
         right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
         wrong += validate.schemas(bundle, right)
         overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
+        overlaid |= {api.place: api.patches for api in resolved.apis if api.patches}
         wrong += overlays.leading(overlaid, validate.patched(resolved, right))
         diagnostics += validate.in_order(bundle, wrong)
         if has_errors(diagnostics):
@@ -70,6 +80,13 @@ class Unchecked:
             return Result(None, tuple(diagnostics), bundle.documents)
         manifest = lower.lower(resolved, shown)
         manifest = replace(manifest, command=command or f"toolwright generate {manifest.source}")
+        looked_at = frozenset(tool.name for tool in part.tools)
+        found = targeting.check(manifest, bundle.entry, looked_at, targets)
+        found += budgets.check(manifest, bundle.entry, looked_at)
+        unfit = rules.suppressed(resolved, [*overlays.leading(overlaid, found)])
+        diagnostics += unfit
+        if has_errors(diagnostic for diagnostic in unfit if diagnostic.code not in forgiven):
+            return Result(None, tuple(diagnostics), bundle.documents)
         return Result(manifest, tuple(diagnostics), bundle.documents, not diagnostics)
 
 
@@ -79,6 +96,7 @@ def compile_manifest(
     shown: str | None = None,
     command: str | None = None,
     forgiven: Collection[str] = (),
+    targets: Sequence[str] = (),
 ) -> Result:
     """Compile the manifest at `entry`.
 
@@ -88,11 +106,12 @@ def compile_manifest(
         shown: Its path as headers of generated files show it; by default the same.
         command: What generates its package, as headers show it.
         forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+        targets: The targets that its tools are judged by, in place of those that it names.
     """
     manifest = read(entry, reader)
     if isinstance(manifest, Result):
         return manifest
-    return manifest.check(manifest.resolved, shown or entry, command, forgiven)
+    return manifest.check(manifest.resolved, shown or entry, command, forgiven, targets)
 
 
 def read(entry: str, reader: Reader) -> Unchecked | Result:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pydantic_core
 
 from toolwright import naming
+from toolwright.compile import apis as calling
 from toolwright.compile import overlays as overlaying
 from toolwright.diagnostics import Place
 from toolwright.jsonschema import dialects
@@ -80,6 +81,7 @@ class Resolved:
     """
 
     bundle: Bundle
+    apis: tuple[calling.Api, ...]
     tools: tuple[Declared, ...]
     primitives: Mapping[vocabulary.Section, tuple[Declared, ...]]
     outlines: Mapping[Place, Outline]
@@ -139,7 +141,8 @@ class Resolved:
 
 def resolve(bundle: Bundle) -> Resolved:
     """Put a bundle together."""
-    declared = tools(bundle)
+    apis = calling.declared(bundle)
+    declared = tools(bundle, {api.name: api for api in apis})
     declared_primitives = {section: primitives(bundle, section) for section in vocabulary.PRIMITIVES}
     saved = _saved(bundle)
     folder = Folder(
@@ -175,7 +178,7 @@ def resolve(bundle: Bundle) -> Resolved:
                 schema = bundle.documents[key.file].value["schemas"][key.name]
                 shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
                 waiting.append(shared[key])
-    return Resolved(bundle, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas)
+    return Resolved(bundle, apis, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas)
 
 
 def _saved(bundle: Bundle) -> frozenset[str]:
@@ -198,18 +201,18 @@ def _extension_schemas(
                 yield Place(path, ("handles", name, "state")), handle["state"]
 
 
-def tools(bundle: Bundle) -> tuple[Declared, ...]:
+def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
     """All tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
-    Of what goes on the wire, `null` takes a key away.
+    Of what goes on the wire, `null` takes a key away. What an API binds is bound unless the tool says otherwise.
     """
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in overlays(bundle):
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
-        _declared(fragment, place, wire, added, posixpath.dirname(bundle.entry))
+        _declared(fragment, place, wire, added, apis, posixpath.dirname(bundle.entry))
         for fragment in bundle.fragments
         for place, wire in entries(bundle, fragment.path, vocabulary.TOOLS)
     )
@@ -275,6 +278,7 @@ def _declared(
     place: Place,
     wire: Mapping[str, Json],
     added: Mapping[str, list[tuple[Place, Mapping[str, Json]]]],
+    apis: Mapping[str, calling.Api],
     folder: str,
 ) -> Declared:
     name = fragment.prefix + wire["name"]
@@ -291,6 +295,14 @@ def _declared(
     extension: Mapping[str, Json] = own
     for _, layer in layers[1:]:
         extension = merged(extension, layer)
+    http = extension.get("http") or {}
+    api = apis.get(http.get("api", ""))
+    bound = () if api is None else tuple(calling.binds(api, wire, http))
+    layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
+    if binds := {name: binding for _, bindings in bound for name, binding in bindings.items()}:
+        extension = {**extension, "bind": {**binds, **(extension.get("bind") or {})}}
+        if "examples" in extension:  # which know nothing of what another file hides
+            extension["examples"] = calling.without(extension["examples"], binds)
     names = naming.tool(name, extension.get("pythonName"))
     data = to_json(wire)
     return Declared(

@@ -68,11 +68,28 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
         yield _stranger(Place(file, pointer), schema)
 
 
+def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of an API that an overlay changes, which is found at `place`."""
+    grammar = _part("api")
+    for error in grammar.validator.iter_errors(settings):
+        yield from _explained(error, settings, place, grammar)
+
+
 @dataclass(frozen=True, slots=True)
 class _Grammar:
     schema: Mapping[str, Json]
     validator: Draft202012Validator
     role: Role
+
+
+@cache
+def _part(name: str) -> _Grammar:
+    """The grammar of a definition of the manifest's schema."""
+    from jsonschema_rs import Draft202012Validator
+
+    definitions = manifest_schema()["$defs"]
+    schema = {**definitions[name], "$defs": definitions}
+    return _Grammar(schema, Draft202012Validator(json.dumps(schema)), "entry")
 
 
 @cache
@@ -92,7 +109,7 @@ def _grammar(role: Role) -> _Grammar:
             "properties": {"tools": known["tools"], **result},
             "$defs": schema["$defs"],
         }
-    return _Grammar(schema, Draft202012Validator(schema), role)
+    return _Grammar(schema, Draft202012Validator(json.dumps(schema)), role)
 
 
 def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:

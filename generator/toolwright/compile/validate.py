@@ -45,12 +45,15 @@ def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[D
 
 
 def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """What is wrong with the JSON Schemas of tools that overlays change.
+    """What is wrong with APIs that overlays change, and with the JSON Schemas of tools that overlays change.
 
     Args:
         resolved: The bundle, put together.
         clean: The places of tools whose schemas are known to be right.
     """
+    for api in resolved.apis:
+        if api.patches:
+            yield from structure.check_api(api.settings, api.place)
     for tool in resolved.tools:
         if tool.place not in clean:
             for field in vocabulary.SCHEMAS:

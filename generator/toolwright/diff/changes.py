@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from toolwright.targets import PORTABLE
+
 if TYPE_CHECKING:
     from toolwright.diagnostics import Place
 
@@ -25,6 +27,7 @@ class Change:
     `side` is `wire` for what a model or a client that knew the old server sees, and `python` for handlers and typed
     callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
     such. `help` says why, or what to do. `ignored` says that the manifest's `diff: {ignore: …}` counts it as harmless.
+    `target` is the client or the API that it breaks, where it is only that one.
     """
 
     code: str
@@ -36,6 +39,7 @@ class Change:
     new: Place | None = None
     help: str | None = None
     ignored: bool = False
+    target: str | None = None
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
@@ -100,6 +104,8 @@ CODES: Final = _make_table(
     ("TW555", "wire", "A MIME type changed."),
     ("TW556", "wire", "What is completed changed."),
     ("TW557", "wire", "Static content changed."),
+    ("TW560", "wire", "A client or an API no longer takes a tool, or the list of tools."),
+    ("TW561", "wire", "A toolset, or what is in it, changed."),
     ("TW580", "python", "The package or its classes are renamed, or what is generated changed."),
     ("TW581", "python", "Handlers must have another method."),
     ("TW582", "python", "A method is gone."),
@@ -113,6 +119,14 @@ CODES: Final = _make_table(
     ("TW590", "python", "A method of a client is new."),
 )
 """For each code its side, and what it means."""
+
+
+def name_class(impact: Impact, target: str | None) -> str:
+    """What people call the changes of an impact: `breaking`, or `breaks gemini` where it is about one target."""
+    if target is None:
+        return impact
+    who = "some clients" if target == PORTABLE else target
+    return f"breaks {who}" if impact == "breaking" else f"{impact} {who}"
 
 
 def find_worst_impact(changes: Iterable[Change]) -> Impact | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diff.changes import IMPACTS, Change
-from toolwright.diff.kinds import primitives, python, server, tools
+from toolwright.diff.kinds import primitives, python, server, targets, tools, toolsets
 from toolwright.diff.kinds.tools import ManifestPair
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def compare(
     values: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
     files: tuple[str, str] | None = None,
     ignored: Collection[str] = (),
+    judged_by: Sequence[str] = (),
 ) -> list[Change]:
     """All changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
 
@@ -36,12 +37,15 @@ def compare(
         values: What the two entry files hold, for `auth`, `policy` and everything else that lowering drops.
         files: Their paths, as places have them.
         ignored: Codes of changes that count as harmless.
+        judged_by: Targets, in place of those that the new manifest names.
     """
     pair = ManifestPair(old, new)
     changes = [
         *server.compare(pair, *values, files or (old.source, new.source)),
         *tools.compare(pair),
         *primitives.compare(pair),
+        *toolsets.compare(pair, files or (old.source, new.source)),
+        *targets.compare(pair, judged_by, (files or (old.source, new.source))[1]),
         *python.compare(pair),
     ]
     marked = [replace(change, ignored=change.code in ignored) for change in _merge_shared(changes)]

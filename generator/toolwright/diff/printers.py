@@ -7,13 +7,13 @@ nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.diagnostics import Place, Span
 from toolwright.diagnostics.printers.json import in_ascii
-from toolwright.diff.changes import IMPACTS, Change, raise_version, suggest_bump
+from toolwright.diff.changes import IMPACTS, Change, Impact, name_class, raise_version, suggest_bump
 from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -53,11 +53,8 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
         return f"{colour}{words}{_PLAIN}" if color else words
 
     lines = []
-    for impact in IMPACTS:
-        group = [change for change in changes if change.impact == impact and not change.ignored]
-        if not group:
-            continue
-        lines.append(paint(impact, _COLOURS[impact]))
+    for impact, title, group in _classify(changes):
+        lines.append(paint(title, _COLOURS[impact]))
         for change in group:
             subject = paint(to_one_line(change.subject), _BOLD)
             lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
@@ -84,6 +81,7 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
                 "help": change.help,
                 "old": _to_json(old),
                 "new": _to_json(new),
+                **({"target": change.target} if change.target else {}),
             }
         )
     value = {
@@ -101,12 +99,9 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
 def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
     """For pull requests: one table for each impact; those that break nothing are folded."""
     lines = [f"**{_escape(_summarize(changes, comparison))}**"]
-    for impact in IMPACTS:
-        group = [change for change in changes if change.impact == impact and not change.ignored]
-        if not group:
-            continue
+    for impact, named, group in _classify(changes):
         folded = impact in ("compatible", "cosmetic")
-        title = f"{impact} ({len(group)})"
+        title = f"{named} ({len(group)})"
         lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
         lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
         for change in group:
@@ -118,6 +113,14 @@ def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
         if folded:
             lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
+
+
+def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
+    """The changes that count, by impact, each impact first for everybody and then for single targets."""
+    for impact in IMPACTS:
+        counted = [change for change in changes if change.impact == impact and not change.ignored]
+        for target in sorted({change.target for change in counted}, key=lambda name: name or ""):
+            yield impact, name_class(impact, target), [change for change in counted if change.target == target]
 
 
 def _list_details(change: Change, comparison: Comparison) -> list[str]:
@@ -133,7 +136,7 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
 
 
 def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
-    counts = [f"{number} {impact}" for impact, number in _count_impacts(changes).items() if number]
+    counts = [f"{len(group)} {title}" for _, title, group in _classify(changes)]
     ignored = sum(change.ignored for change in changes)
     if ignored:
         counts.append(f"{ignored} ignored")

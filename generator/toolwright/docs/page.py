@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 from markupsafe import Markup
 
-from toolwright import package_data
+from toolwright import package_data, tokens
 from toolwright.docs import markdown
-from toolwright.docs.cost import CHARACTERS
 from toolwright.docs.texts import escape_invisible, split_name
 from toolwright_runtime.mcp import revisions
 
@@ -48,7 +47,7 @@ def render(view: View) -> str:
             generator=Markup(GENERATOR),  # noqa: S704
             policy=policy,
             revisions=revisions.REVISIONS,
-            characters=CHARACTERS,
+            unit=tokens.unit(),
         )
     )
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from toolwright import naming
+from toolwright import naming, tokens
 from toolwright.codegen.source.docstrings import deprecation
-from toolwright.docs import cost, shared, tables
+from toolwright.docs import shared, tables
 from toolwright.http import split
 from toolwright.jsonschema import dialects
 from toolwright_runtime.mcp import revisions, vocabulary
@@ -311,7 +311,7 @@ def _describe_tool(
         parts=parts,
         messages=(),
         examples=tuple(_make_examples(tool, extension)),
-        tokens=cost.tokens(tool.definition),
+        tokens=tokens.of(tool.definition),
     )
 
 

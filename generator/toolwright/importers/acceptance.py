@@ -18,11 +18,13 @@ from toolwright.importers.reading import SingleFileReader, SourceError
 from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolwright.diagnostics import Pointer
 
 _FILE: Final = "manifest.json"
+_PLACE: Final = re.compile(rf" \({re.escape(_FILE)}:\d+\)")
+"""A place in a file that nobody has."""
 _SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for section in vocabulary.SECTIONS}
 _NEEDED: Final = frozenset(
     {"name", "inputSchema", "arguments", "toolwright"} | {section.key for section in vocabulary.SECTIONS}
@@ -38,13 +40,14 @@ class UnfixableError(SourceError):
 class CheckedManifest:
     """A manifest that passes `check`, what was left out for that, and how many warnings `check` has.
 
-    `listed` has its tools as `tools/list` will send them.
+    `listed` has its tools as `tools/list` will send them; `unfillable` names those for which no arguments were found.
     """
 
     manifest: Mapping[str, Any]
     notes: tuple[str, ...]
     warnings: int
     listed: tuple[Mapping[str, Any], ...] = ()
+    unfillable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,34 @@ def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
         errors = [attributed for error in errors for attributed in _attribute_to_tools(repaired, error)]
         if not errors:
             warnings = len(checked.diagnostics)
+            unfillable = tuple(_list_unfillable(repaired, checked.diagnostics))
             tools = () if checked.manifest is None else checked.manifest.tools
-            return CheckedManifest(repaired, tuple(notes), warnings, tuple(tool.definition for tool in tools))
+            listed = tuple(tool.definition for tool in tools)
+            return CheckedManifest(repaired, tuple(notes), warnings, listed, unfillable)
         notes += _drop_faulty(repaired, errors)
         if "schemas" in repaired:
             repaired["schemas"] = select_used(repaired["schemas"], repaired["tools"])
+
+
+_SHOWN: Final = 5
+"""How many tools a note names."""
+
+
+def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
+    """The tools that seem to accept nothing."""
+    for found in diagnostics:
+        if found.code == "TW324" and isinstance(found.at, Place):
+            yield manifest["tools"][found.at.pointer[1]]["name"]
+
+
+def note_unfillable(names: Sequence[str]) -> list[str]:
+    """A note on the tools that nobody can call."""
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    listed = ", ".join(f"`{name}`" for name in names[:_SHOWN]) + more
+    count = "1 tool" if len(names) == 1 else f"{len(names)} tools"
+    return [f"{count} may accept no call at all, because parts of the schemas contradict each other: {listed}"]
 
 
 def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
@@ -152,7 +178,7 @@ def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator
     """Leave out what the errors are about; a note for each part."""
     reasons: dict[Pointer, str] = {}
     for error in errors:
-        reasons.setdefault(_find_faulty_part(error), error.message)
+        reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
     entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
     # From the end, so that the places of the remaining ones do not change.
     for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):

@@ -87,9 +87,12 @@ def _list_primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
 
 
 def _find_method(primitive: _Primitive, taken: set[str]) -> str:
-    """A method from the key of a primitive, otherwise with a digest of it."""
+    """A method from the key of a primitive, otherwise with a digest of it; of its kind, too, where it shares that."""
     spelled = primitive.names_for(primitive.key).method
-    fits = spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken
-    return (
-        spelled if fits else naming.digested_method(primitive.names_for(primitive.entry["name"]).method, primitive.key)
-    )
+    if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken:
+        return spelled
+    method = primitive.names_for(primitive.entry["name"]).method
+    digested = naming.digested_method(method, primitive.key)
+    if naming.pascal(digested) not in taken:
+        return digested
+    return naming.digested_method(method, f"{primitive.section.name} {primitive.key}")

@@ -7,16 +7,12 @@ trusts nothing that it receives, and ends in time.
 
 from __future__ import annotations
 
-import io
 import logging
 import signal
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -35,19 +31,19 @@ from mcp_types.version import (
 
 from toolwright import __version__
 from toolwright.importers.reading import SourceError
-from toolwright.project import child
+from toolwright_runtime.client.core.connect_errors import ConnectError, Forbidden, Unauthorized
 from toolwright_runtime.client.features.list_pages import EndlessError, follow_pages
-from toolwright_runtime.client.transports.bounded import over_http, over_stdio
+from toolwright_runtime.client.transports.bounded import over_http
 from toolwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
 from toolwright_runtime.client.transports.guarded import SafeTransport
+from toolwright_runtime.client.transports.process import ProcessTransport
+from toolwright_runtime.client.transports.refusals import Refusals
 from toolwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
 from toolwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import IO
 
-    import httpx2
     from mcp.client._transport import TransportStreams
     from mcp.shared.dispatcher import CallOptions
 
@@ -64,9 +60,6 @@ MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
-_SHOWN_LAST: Final = 10  # lines of the end of standard error that are shown
-_SHOWN_FIRST: Final = 5  # and of its start, where the cause often stands
-_SHOWN_BYTES: Final = 8192  # bytes of it that are read at each end
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "toolwright", "version": __version__}
 
@@ -135,6 +128,7 @@ def read(
     *,
     starting: float | None = None,
     started: Callable[[], None] | None = None,
+    revision: str | None = None,
 ) -> ServerListing:
     """Ask a server for all that it has.
 
@@ -144,18 +138,31 @@ def read(
         max_bytes: Bytes that it may send in all, after decompression.
         starting: Seconds until its first answer, where they do not count among the others.
         started: Is called at that answer.
+        revision: The revision of MCP to ask in; by default the newest that both know.
 
     Raises:
         UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
     """
-    for name in ("mcp", "client", "httpx2", "httpcore2"):  # they log what is reported here in one message
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    with _signals_as_interrupts():
-        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes)
+    with silent(), signals_as_interrupts():
+        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes, revision)
 
 
 @contextmanager
-def _signals_as_interrupts() -> Iterator[None]:
+def silent() -> Iterator[None]:
+    """Have the libraries that speak with servers log nothing: what goes wrong is reported in one message."""
+    loggers = [logging.getLogger(name) for name in ("mcp", "client", "httpx2", "httpcore2", "toolwright_runtime")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def signals_as_interrupts() -> Iterator[None]:
     """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
     arrived: list[int] = []
 
@@ -211,29 +218,24 @@ class _Clock:
         return f"did not answer within {self.seconds:g} s"
 
 
-async def _read(source: Source, clock: _Clock, max_bytes: int) -> ServerListing:
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as file, io.TextIOWrapper(file) as log:
-        bounds = Bounds(max_bytes, max_bytes)
-        observations = _Observations(bounds, Path(folder) / "ended")
-        try:
-            with clock.bounded() as answered:
-                async with (
-                    _open_transport(source, log, observations) as streams,
-                    _connect(streams, observations) as connection,
-                ):
-                    return await _list_everything(connection, answered)
-        except* TimeoutError:
-            message = f"`{source.label}` {clock.overrun}"
-        except* UnreachableError as group:
-            message = f"`{source.label}` {_get_first_error(group)}"
-        except* mcp.MCPError as group:
-            message = f"`{source.label}` {observations.answered(_get_first_error(group))}"
-        except* OSError as group:
-            error = _get_first_error(group)
-            message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
-        except* ValueError as group:  # a NUL byte in a command, a character that no header may have
-            message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
-        raise UnreachableError(message + observations.strays() + _quote_log(file))
+async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | None) -> ServerListing:
+    server = _Server(source, Bounds(max_bytes, max_bytes))
+    try:
+        with clock.bounded() as answered:
+            async with server.transport as streams, _connect(streams, server) as connection:
+                return await _list_everything(connection, answered, revision)
+    except* TimeoutError:
+        message = f"`{source.label}` {clock.overrun}"
+    except* UnreachableError as group:
+        message = f"`{source.label}` {_get_first_error(group)}"
+    except* mcp.MCPError as group:
+        message = f"`{source.label}` {server.describe(_get_first_error(group))}"
+    except* OSError as group:
+        error = _get_first_error(group)
+        message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
+    except* ValueError as group:  # a NUL byte in a command, a character that no header may have
+        message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
+    raise UnreachableError(message + server.strays() + server.quote_log())
 
 
 def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -243,103 +245,50 @@ def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
     return error
 
 
-def _quote_log(log: IO[bytes]) -> str:
-    """The start and the end of what a process wrote to standard error."""
-    size = log.seek(0, io.SEEK_END)
-    log.seek(0)
-    start = log.read(_SHOWN_BYTES)
-    log.seek(max(_SHOWN_BYTES, size - _SHOWN_BYTES))
-    end = log.read()
-    if size <= 2 * _SHOWN_BYTES:
-        start, end = start + end, b""
-    first, last = (
-        [
-            line
-            for line in (to_one_line(line).rstrip() for line in section.decode("utf-8", "replace").splitlines())
-            if line
-        ]
-        for section in (start, end)
-    )
-    if not end and len(first) <= _SHOWN_FIRST + _SHOWN_LAST:
-        shown = first
-    else:
-        shown = [*first[:_SHOWN_FIRST], "…", *(last or first)[-_SHOWN_LAST:]]
-    return "".join(f"\n  | {line}" for line in shown)
+class _Server:
+    """The way to a server, and what explains a failure."""
 
-
-@dataclass(slots=True)
-class _Observations:
-    """What explains a failure; the file `ended` says how a command ended, once it has."""
-
-    bounds: Bounds
-    ended: Path
-    status: int | None = None
-    authenticate: str | None = None
-    unreadable: int = 0
-
-    async def response(self, response: httpx2.Response) -> None:
-        """Note how a request over HTTP was answered, as a hook of the HTTP client."""
-        self.status = response.status_code
-        self.authenticate = response.headers.get("www-authenticate")
+    def __init__(self, source: Source, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._process: ProcessTransport | None = None
+        self._unreadable = 0
+        if isinstance(source, Command):
+            command, *arguments = source.words
+            parameters = StdioServerParameters(command=command, args=arguments, env=dict(source.environment))
+            self._process = ProcessTransport(parameters, bounds, None)
+            self.transport = SafeTransport(self._process)
+        else:
+            refusals: Refusals = {}
+            self.transport = SafeTransport(over_http(source.url, source.headers, bounds, refusals), refusals=refusals)
 
     async def stray(self, _problem: Exception) -> None:
         """Count what is not a JSON-RPC message."""
-        self.unreadable += 1
+        self._unreadable += 1
 
-    def answered(self, error: mcp.MCPError) -> str:
-        """What an error says, with the HTTP status where that says more."""
-        if self.bounds.exceeded is not None:
-            return f"sends too much: {self.bounds.exceeded}; raise the limit with --max-bytes"
-        if self.status is not None and self.status >= HTTPStatus.BAD_REQUEST:
-            try:
-                phrase = f" {HTTPStatus(self.status).phrase}"
-            except ValueError:
-                phrase = ""
-            challenge = f" and asks for `{to_one_line(self.authenticate)[:200]}`" if self.authenticate else ""
-            fix = "; add credentials with --header" if self.status in (401, 403) else ""
-            return f"answers with HTTP {self.status}{phrase}{challenge}{fix}"
-        if error.code == mcp_types.CONNECTION_CLOSED:
-            message = to_one_line(error.message)
-            if message == "Connection closed":
-                return self._end()
-            if self.status is not None:
-                return f"closed the connection: {message}"
-            why = message.partition(": ")[2] or message  # before it stands the URL
-            return f"cannot be reached: {why}; check the URL, and that the server runs"
-        return f"answers with an error: {to_one_line(error.message)[:500]} ({error.code})"
-
-    def _end(self) -> str:
-        """How a command ended that had not answered."""
-        try:
-            text = self.ended.read_text("utf-8")
-            status = int(text)
-        except FileNotFoundError:
-            return "closed its standard output before it had answered"
-        except ValueError:
-            return f"cannot be started: {to_one_line(text)}"
-        if status >= 0:
-            return f"ended with exit status {status} before it had answered"
-        try:
-            return f"was ended by {signal.Signals(-status).name} before it had answered"
-        except ValueError:
-            return f"was ended by the signal {-status} before it had answered"
+    def describe(self, error: mcp.MCPError) -> str:
+        """What an error says, as a sentence that continues the server's name."""
+        if self._bounds.exceeded is not None:
+            return f"sends too much: {self._bounds.exceeded}; raise the limit with --max-bytes"
+        better = self.transport.explain(error)
+        if not isinstance(better, ConnectError):
+            return f"answers with an error: {to_one_line(better.message)[:500]} ({better.code})"
+        fix = ""
+        if isinstance(better, Unauthorized | Forbidden):
+            fix = "; add credentials with --header"
+        elif better.why.startswith("cannot be reached"):
+            fix = "; check the URL, and that the server runs"
+        return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
     def strays(self) -> str:
         """A hint if standard output had something other than messages."""
-        if not self.unreadable:
+        if not self._unreadable:
             return ""
-        lines = "a line that is" if self.unreadable == 1 else f"{self.unreadable} lines that are"
+        lines = "a line that is" if self._unreadable == 1 else f"{self._unreadable} lines that are"
         return f"; it sent {lines} not JSON-RPC"
 
-
-def _open_transport(source: Source, log: io.TextIOWrapper, observations: _Observations) -> SafeTransport:
-    if isinstance(source, Command):
-        arguments = ["-I", child.__file__, str(observations.ended), *source.words]
-        process = StdioServerParameters(command=sys.executable, args=arguments, env=dict(source.environment))
-        return SafeTransport(over_stdio(process, log), over_http=False, lines=observations.bounds)
-    return SafeTransport(
-        over_http(source.url, source.headers, observations.bounds, observations.response), over_http=True
-    )
+    def quote_log(self) -> str:
+        """The start and the end of what a process wrote to standard error."""
+        return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
 
 
 class _Connection:
@@ -386,11 +335,29 @@ class _Connection:
                     raise
         raise AssertionError("the second try returns or raises")
 
-    async def _shake_hands(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        self.revision = LATEST_HANDSHAKE_VERSION
-        answer = await self.ask(
-            "initialize", protocolVersion=LATEST_HANDSHAKE_VERSION, capabilities={}, clientInfo=_INFO
-        )
+    async def agree_on(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Speak one revision, or the one that the server offers in its place; as `agree`.
+
+        Raises:
+            UnreachableError: The server does not know a revision without a handshake.
+        """
+        if revision not in MODERN_PROTOCOL_VERSIONS:
+            return await self._shake_hands(revision)
+        self.revision = revision
+        try:
+            answer = await self.ask("server/discover", _PROBE)
+        except mcp.MCPError as error:
+            if error.code == mcp_types.CONNECTION_CLOSED:
+                raise
+            answer = {}
+        if revision not in _list(answer.get("supportedVersions")):
+            raise UnreachableError(f"does not speak the revision {revision}")
+        stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
+        return _describe_server(answer, stamped or answer.get("serverInfo"))
+
+    async def _shake_hands(self, asked: str = LATEST_HANDSHAKE_VERSION) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        self.revision = asked
+        answer = await self.ask("initialize", protocolVersion=asked, capabilities={}, clientInfo=_INFO)
         revision = answer.get("protocolVersion")
         if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
             raise UnreachableError(f"uses an unknown revision of the protocol: {to_one_line(repr(revision))}")
@@ -406,8 +373,8 @@ class _Connection:
 
 
 @asynccontextmanager
-async def _connect(streams: TransportStreams, observations: _Observations) -> AsyncIterator[_Connection]:
-    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=observations.stray)
+async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[_Connection]:
+    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.stray)
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, _answer, _hear)
         yield _Connection(dispatcher)
@@ -425,8 +392,10 @@ async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) 
     """Ignore the server's notifications."""
 
 
-async def _list_everything(connection: _Connection, answered: Callable[[], None]) -> ServerListing:
-    info, capabilities = await connection.agree()
+async def _list_everything(
+    connection: _Connection, answered: Callable[[], None], revision: str | None
+) -> ServerListing:
+    info, capabilities = await (connection.agree() if revision is None else connection.agree_on(revision))
     answered()
     sections: dict[str, Sequence[Any]] = {}
     notes: list[str] = []

@@ -65,7 +65,9 @@ def make_manifest(
     counts = [(len(ordered.get(section.name, ())), section.noun) for section in vocabulary.SECTIONS]
     contents = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
     summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {contents}"
-    return ImportResult(ordered, summary, (*notes, *checked.notes), checked.warnings)
+    return ImportResult(
+        ordered, summary, (*notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable)), checked.warnings
+    )
 
 
 def _make_server(listed: ServerListing, name: str | None, default_name: str, notes: list[str]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     """The keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
     rich = (resolved.entry.get("python") or {}).get("formats")
     settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, declared(resolved)]
+    settings += [resolved.entry.get("targets"), resolved.entry["server"]["name"], resolved.entry.get("budget")]
     head = hashlib.sha256(to_json([*made_by, *settings]))
     folder = posixpath.dirname(resolved.bundle.entry)
     files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}

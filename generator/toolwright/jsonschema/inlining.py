@@ -34,8 +34,9 @@ _NOTES: Final = frozenset(
 )
 """Keywords that decide nothing: beside a reference they say more than where it leads to."""
 
+_OF_OBJECTS: Final = frozenset({"properties", "patternProperties", "additionalProperties"})
 _TOGETHER: Final = (
-    frozenset({"properties", "patternProperties", "additionalProperties"}),
+    _OF_OBJECTS,
     frozenset({"prefixItems", "items", "additionalItems"}),
     frozenset({"contains", "minContains", "maxContains"}),
     frozenset({"if", "then", "else"}),
@@ -183,9 +184,19 @@ class _Inlining:
             there, levels = self._of(target, copied=True, depth=depth)
             deepest = max(deepest, levels)
             made = _joined(made, there, self._dialect)
+        if isinstance(made, dict) and self._has_inlined_part(schema, pointer):
+            made = _folded(made, self._dialect.reference_hides_siblings)
         if deepest >= DEEPEST:
             raise _TooDeepError
         return made, deepest + 1
+
+    def _has_inlined_part(self, schema: Mapping[str, Json], pointer: Pointer) -> bool:
+        """Whether `allOf` has a part that stands inline now. What remains a part is lost on some clients."""
+        parts = schema.get("allOf")
+        hides = self._dialect.reference_hides_siblings and "$ref" in schema
+        if not isinstance(parts, list) or hides:
+            return False
+        return any((*pointer, "allOf", index) in self._targets for index in range(len(parts)))
 
     def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
         """A schema with those of its definitions that something still refers to."""
@@ -233,20 +244,79 @@ def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
         return target
     if target is True:
         return beside
-    if isinstance(target, dict) and _goes_with(beside, target):
+    if isinstance(target, dict) and (merged := _merged(beside, target, hides)) is not None:
         order = [key for each in schema for key in (target if each == "$ref" else [each])]
-        return {key: beside.get(key, target.get(key)) for key in dict.fromkeys(order) if key in beside or key in target}
+        return {key: merged[key] for key in dict.fromkeys(order) if key in merged}
     return {**beside, "allOf": [*beside.get("allOf", ()), target]}
 
 
-def _goes_with(beside: Mapping[str, Json], target: Mapping[str, Json]) -> bool:
-    """Whether the keywords of two schemas mean the same in one."""
+def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
+    """A schema with `allOf` whose parts are part of it, as far as that means the same."""
+    folded = {key: value for key, value in schema.items() if key != "allOf"}
+    left: list[Json] = []
+    for part in schema["allOf"]:
+        merged = _merged(part, folded, hides) if isinstance(part, dict) and not part.keys() & _META else None
+        if merged is None:
+            left.append(part)
+        else:
+            folded = {**merged, **{key: value for key, value in folded.items() if key in _NOTES}}
+    if left == schema["allOf"] or (left and folded.keys() & _LOOKING):
+        return schema
+    return {**folded, "allOf": [*left, *folded.get("allOf", ())]} if left else folded
+
+
+def _merged(beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool) -> dict[str, Json] | None:
+    """The keywords of two schemas in one that means the same; `None` where none does. Notes of the first count.
+
+    `hides` says whether a reference hides what stands beside it.
+    """
     one, two = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
-    if one and two and (one | two) & _LOOKING:
+    if one and two and ((one | two) & _LOOKING or (hides and "$ref" in one | two)):
+        return None
+    for group in _TOGETHER:
+        if one & group and two & group and not (group is _OF_OBJECTS and _is_open(beside) and _is_open(target)):
+            return None
+    merged = {**target, **beside}
+    for key in one & two & dialects.KEYWORDS:
+        value = _both(key, beside[key], target[key], hides)
+        if value is None:
+            return None
+        merged[key] = value
+    return merged
+
+
+def _is_open(schema: Mapping[str, Json]) -> bool:
+    """Whether it says nothing of properties that it does not name."""
+    return schema.get("additionalProperties", True) in (True, {})
+
+
+def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
+    """The value of a keyword with which it means what it means with two values; `None` where there is none."""
+    if json.dumps(one) == json.dumps(two):
+        return one
+    if key in ("properties", "patternProperties") and isinstance(one, dict) and isinstance(two, dict):
+        return {name: _conjunction(name, one, two, hides) for name in {**two, **one}}
+    if isinstance(one, list) and isinstance(two, list) and key in ("required", "allOf"):
+        return [*dict.fromkeys((*two, *one))] if key == "required" else [*two, *one]
+    if key == "type":
+        ones, twos = (each if isinstance(each, list) else [each] for each in (one, two))
+        shared = [each for each in ones if each in twos]
+        if shared and not {"number", "integer"} & {*ones, *twos}:
+            return shared if len(shared) > 1 else shared[0]
+    return None
+
+
+def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hides: bool) -> Json:
+    """What both schemas under a name accept."""
+    if name not in one or name not in two:
+        return one[name] if name in one else two[name]
+    first, second = one[name], two[name]
+    if isinstance(first, dict) and isinstance(second, dict):
+        merged = _merged(first, second, hides)
+        return {"allOf": [second, first]} if merged is None else merged
+    if first is False or second is False:
         return False
-    if any(one & group and two & group for group in _TOGETHER):
-        return False
-    return all(json.dumps(beside[key]) == json.dumps(target[key]) for key in one & two if key in dialects.KEYWORDS)
+    return second if first is True else first
 
 
 class _Sizes:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolwright.mock import values
+from toolwright.jsonschema import instances
 from toolwright.mock.echo import echo
 from toolwright_runtime.errors import ToolError
 from toolwright_runtime.schema.validation import get_output_validator
@@ -71,8 +71,8 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
             return output
         seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
-            made = values.make(schema, seed_text, formats=tool.asserts_formats)
-        except values.UnmakeableError as error:
+            made = instances.make(schema, seed_text, formats=tool.asserts_formats)
+        except instances.UnmakeableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."

@@ -29,6 +29,7 @@ _PATIENCE: Final = 8
 """Seconds that a server has to stop: those for its open requests, and some more."""
 
 _PROOF: Final = Path(__file__).with_name("proof.py")
+_PROTECTED: Final = Path(__file__).with_name("protected.py")
 
 
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
@@ -65,19 +66,21 @@ def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
 class Serving:
     """An address, and the server that answers there; a context manager, which stops all servers at its end."""
 
-    def __init__(self, host: str, port: int, ended: Callable[[int], None]) -> None:
+    def __init__(self, host: str, port: int, ended: Callable[[int], None], key: str | None = None) -> None:
         """Bind the address.
 
         Args:
             host: Where to serve.
             port: The port; 0 for any that is free.
             ended: Called with the exit status of a server that ended although nobody asked it to, from another thread.
+            key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
 
         Raises:
             AddressError: It cannot be bound.
         """
         self._host = host
         self._ended = ended
+        self._key = key
         self._servers: list[subprocess.Popen[bytes]] = []
         self._dismissed: set[int] = set()
         try:
@@ -115,10 +118,13 @@ class Serving:
             self._dismiss(wait=False)
             address, shared = f"fd:{self._listener.fileno()}", (self._listener.fileno(),)
         named = [] if self._host in (self.host, "localhost", *_EVERYWHERE) else ["--allow-host", self._host]
+        words = launch.arguments
+        if self._key is not None:
+            words = ("-P", str(_PROTECTED), self._key, *words[words.index(launch.package) :])
         process = subprocess.Popen(  # noqa: S603 - our own
-            [launch.python, *launch.arguments, "--http", address, *named],
+            [launch.python, *words, "--http", address, *named],
             env=_environment(launch, variables),
-            stdin=subprocess.DEVNULL,
+            stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can ask
             pass_fds=shared,
             start_new_session=True,  # a terminal's Ctrl-C comes once, from here, and not twice
         )
@@ -145,6 +151,10 @@ class Serving:
         status = process.wait()
         if process.pid not in self._dismissed:
             self._ended(status)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -14,8 +14,9 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -25,10 +26,14 @@ import httpx2
 
 from ..errors import ToolError
 from ..observability.logs import log
+from ..observability.redaction import mask
+from ..server.execution.around import find_around
 from ..server.handlers import check
 from ..server.handlers.lifespan import is_entered
+from ..values.network_errors import describe
+from ..values.sanitizing import clean
 from .requests import Api, Binding, Outgoing
-from .responses import Answer, Deviation, elsewhere, failure, result
+from .responses import Answer, Deviation, concealed, elsewhere, failure, phrase, result
 
 if TYPE_CHECKING:
     from typing import Self
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
     from ..models.base import Model
     from ..package import Package, Tool
     from ..server.core.context import Context
+    from ..server.core.principal import Principal
+    from ..server.execution.around import Around
     from .pagination import Page
     from .requests import Hear
     from .shapes import Shape
@@ -44,6 +51,13 @@ if TYPE_CHECKING:
 
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "QUERY"})
 """Methods that change nothing more when they are repeated (RFC 9110, 9.2.2)."""
+
+_READING: Final = ("GET", "HEAD")
+_SAFE: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
+"""Methods that change nothing (RFC 9110, 9.2.1)."""
+
+_UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+"""Errors before anything was sent."""
 
 _EVENTS: Final = "text/event-stream"
 _UNAUTHORIZED: Final = 401
@@ -58,9 +72,16 @@ _CONNECTING: Final = 10.0
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, which may hold keys
 
-Call = Callable[["Model", "Context"], Awaitable[Any]]
+Call = Callable[["Model | Misfits", "Context"], Awaitable[Any]]
 Prepared = Callable[[Mapping[str, str], Sequence[str]], Outgoing]
 """Makes a request with an environment, that says in one way who the server is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """Arguments that do not fit the schema of a tool that takes them all the same; in place of a model."""
+
+    values: Mapping[str, Any]
 
 
 def bind(package: Package, handlers: object) -> Handlers:
@@ -87,6 +108,15 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         """A call, or what the handlers that were written have."""
         calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
+
+    def takes_misfits(self, tool: Tool) -> bool:
+        """Whether a call of a tool may have arguments that do not fit: methods that were written get models."""
+        return tool.takes_misfits and tool.method in self._calls
+
+    @property
+    def around(self) -> Around | None:
+        """What runs around each method, where the handlers that were written have it."""
+        return find_around(self._handlers)
 
     async def __aenter__(self) -> Self:
         """Enter the handlers that were written, where they are an async context manager.
@@ -118,12 +148,14 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         shape, page = _shaping(tool)
         worked: Sequence[str] | None = None
 
-        async def call(args: Model, ctx: Context) -> Any:
+        async def call(args: Model | Misfits, ctx: Context) -> Any:
             nonlocal binding, worked
             if binding is None:
                 api = Api.of(self._apis.get(http.get("api", ""), {}), http)
                 binding = Binding(http, api, tool.accepts)
-            values = args.model_dump(mode="json")
+            values = dict(args.values) if isinstance(args, Misfits) else args.model_dump(mode="json")
+            if isinstance(args, Misfits) and (lost := binding.lost(values)):
+                raise ToolError(f"Invalid arguments for {tool.name}: there is no place in the request for {lost}.")
             values, following = (values, None) if page is None else page.begin(values)
             ways = sorted(binding.ways(os.environ), key=lambda way: way != worked)  # what was refused once comes last
             bound = binding
@@ -138,7 +170,8 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
             async with self._connected() as client:
-                worked, outgoing, answer = await self._admitted(client, binding, prepared, ways, retries)
+                who = ctx.principal
+                worked, outgoing, answer = await self._admitted(client, binding, prepared, ways, retries, who)
             is_elsewhere = answer.status in _MOVED and _origin(answer.url) != _origin(outgoing.url)
             if not is_elsewhere and not 200 <= answer.status < 300:
                 raise failure(answer, binding.shown, outgoing.secrets, outgoing.lacking)
@@ -148,13 +181,13 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             def make() -> Any:
                 if is_elsewhere:
                     raise elsewhere(answer.url, outgoing.secrets)
-                value = result(answer, tool, reshape)
+                value = result(answer, tool, reshape, outgoing.secrets)
                 return _bounded(value, tool) if "large" in http else value
 
             if tool.is_lenient and tool.output_name is not None:
                 from .deviations import tolerated
 
-                return tolerated(answer, tool, make)
+                return tolerated(concealed(answer, outgoing.secrets), tool, make)
             try:
                 return make()
             except Deviation as error:
@@ -171,28 +204,34 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         prepared: Prepared,
         ways: Sequence[Sequence[str]],
         retries: int,
+        principal: Principal,
     ) -> tuple[Sequence[str], Outgoing, Answer]:
         """The first way that the API does not refuse for who it is from, or the last, its request and its answer."""
         for number, way in enumerate(ways, 1):
-            outgoing = await self._outgoing(client, binding, prepared, way)
+            outgoing = await self._outgoing(client, binding, prepared, way, principal)
             answer = await _sent(client, binding, outgoing, retries)
             if answer.status == _UNAUTHORIZED and self._tokens is not None:
                 schemes = [binding.api.auth[name] for name in way]
-                if self._tokens.refused(schemes, os.environ, outgoing.environment):
-                    outgoing = await self._outgoing(client, binding, prepared, way)
+                if self._tokens.refused(schemes, os.environ, outgoing.environment, principal):
+                    outgoing = await self._outgoing(client, binding, prepared, way, principal)
                     answer = await _sent(client, binding, outgoing, retries)
             if answer.status != _UNAUTHORIZED or number == len(ways):
                 return way, outgoing, answer
         raise ValueError("there is nothing to try")
 
     async def _outgoing(
-        self, client: httpx2.AsyncClient, binding: Binding, prepared: Prepared, way: Sequence[str]
+        self,
+        client: httpx2.AsyncClient,
+        binding: Binding,
+        prepared: Prepared,
+        way: Sequence[str],
+        principal: Principal,
     ) -> Outgoing:
         """The request that says in one way who the server is, with a token that is fresh where it needs one."""
         environment: Mapping[str, str] = os.environ
         if self._tokens is not None:
             schemes = [binding.api.auth[name] for name in way]
-            environment = await self._tokens.environment(client, schemes, environment)
+            environment = await self._tokens.environment(client, schemes, environment, principal)
         return prepared(environment, way)
 
     @asynccontextmanager
@@ -265,19 +304,30 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
     for tries in range(retries + 1):
         wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
         is_last = tries == retries
+        begun = time.monotonic()
         try:
             with anyio.fail_after(binding.api.timeout):
                 answer = await _followed(client, binding, outgoing)
         except TimeoutError:
-            raise ToolError(f"The API did not answer within {binding.api.timeout:g} seconds.") from None
-        except httpx2.TransportError as error:
+            _debug(outgoing, "no answer in time", begun)
+            text = f"The API did not answer within {binding.api.timeout:g} seconds.{_unknown(outgoing)}"
+            raise ToolError(text) from None
+        except _UNSENT as error:
+            _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
-                log().warning("%s failed: %s", binding.shown, type(error).__name__)
-                raise ToolError(f"The API cannot be reached ({_words(error)}).") from None
+                log().warning("%s failed: %s", binding.shown, reason)
+                raise ToolError(f"The API at {_host(outgoing.url)} cannot be reached: {reason}.") from None
+        except httpx2.TransportError as error:
+            _debug(outgoing, reason := describe(error, _words(error)), begun)
+            if is_last:
+                log().warning("%s failed: %s", binding.shown, reason)
+                text = f"The API at {_host(outgoing.url)} did not finish its answer: {reason}.{_unknown(outgoing)}"
+                raise ToolError(text) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:  # an answer that cannot be read, and the like
             log().warning("%s failed: %s", binding.shown, type(error).__name__)
             raise ToolError(f"The API's answer cannot be read ({_words(error)}).") from None
         else:
+            _debug(outgoing, phrase(answer.status), begun)
             asked = _asked(answer)
             if answer.status not in _BUSY or is_last or (asked or 0) > _LONGEST_WAIT:
                 return answer
@@ -287,7 +337,10 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
 
 
 async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing) -> Answer:
-    """The answer, through redirects of a reading call to the same host."""
+    """The answer, through redirects to the same host that send nothing a second time.
+
+    Those are the redirects of what only reads, and 303, which says where to read what came of it (RFC 9110, 15.4.4).
+    """
     url = outgoing.url
     for _ in range(_MOST_REDIRECTS + 1):
         answer = await _once(client, outgoing, url, binding.api.most)
@@ -299,14 +352,48 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
             is_same = _origin(target) == _origin(url)
         except ValueError:
             raise ToolError("The API redirects to what is no URL.") from None
-        if not is_same and outgoing.method in ("GET", "HEAD"):
+        if answer.status == HTTPStatus.SEE_OTHER and outgoing.method not in _READING:
+            outgoing = _reading(outgoing)
+        if not is_same and outgoing.method in _READING:
             return Answer(answer.status, answer.headers, b"", target)
         if not is_same:
             raise ToolError(f"The API redirects to another host, {urlsplit(target).hostname}, which is not followed.")
-        if outgoing.method not in ("GET", "HEAD"):
-            raise ToolError(f"The API redirects a {outgoing.method}, which is not followed.")
+        if outgoing.method not in _READING:
+            where = mask(urlsplit(target).path, outgoing.secrets)
+            moved = f"The API answered {phrase(answer.status)} to a {outgoing.method}"
+            raise ToolError(clean(f"{moved}, which is not sent again to {where}."))
         url = target
     raise ToolError("The API redirects in a circle.")
+
+
+def _reading(outgoing: Outgoing) -> Outgoing:
+    """A request that reads, with what it says of the caller, and nothing of the body."""
+    headers = [each for each in outgoing.headers if not each[0].lower().startswith("content-")]
+    return replace(outgoing, method="GET", headers=headers, content=None, parts=())
+
+
+def _host(url: str) -> str:
+    """The host of a URL, and its port where it says one."""
+    return clean(urlsplit(url).netloc.rpartition("@")[2])
+
+
+def _unknown(outgoing: Outgoing) -> str:
+    """What a caller should know of a request that was sent and not answered."""
+    if outgoing.method in _SAFE:
+        return ""
+    return " The request may have taken effect; check before you send it again."
+
+
+def _debug(outgoing: Outgoing, how: str, begun: float) -> None:
+    """Note a request in the log, without its query and without credentials."""
+    if log().isEnabledFor(logging.DEBUG):
+        url = mask(_shown(outgoing.url), outgoing.secrets)
+        log().debug("%s %s: %s in %.3f s", outgoing.method, url, how, time.monotonic() - begun)
+
+
+def _shown(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 async def _once(client: httpx2.AsyncClient, outgoing: Outgoing, url: str, most: int) -> Answer:

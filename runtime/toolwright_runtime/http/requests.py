@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from ..errors import ToolError
 from ..values import units
 from ..values.json import Json, is_list, is_mapping
+from .media import is_text
 from .styles import encoded, encoded_but_reserved, pairs, plain, segment
 
 HOLE: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}")
@@ -40,8 +41,11 @@ _ABSENT: Final = object()
 _ENV: Final = ("env", "usernameEnv", "passwordEnv", "clientIdEnv", "clientSecretEnv", "refreshTokenEnv")
 
 Part = tuple[str, tuple[str | None, bytes, str]]
-Hear = Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]
 """A part of a form: its name, and its file name (if it is a file), content and media type."""
+
+Hear = Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]
+Constant = str | Mapping[str, str]
+"""A text that is the same in all calls, or the variable of the environment that holds it, and what it is by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Api:
     base_env: str | None
     auth: Mapping[str, Mapping[str, Any]]
     security: Sequence[Sequence[str]]
+    headers: Mapping[str, Constant]
+    query: Mapping[str, Constant]
     timeout: float
     retries: int
     most: int
@@ -68,6 +74,8 @@ class Api:
             base_env=settings.get("baseUrlEnv"),
             auth=settings.get("auth") or {},
             security=settings.get("security") or (),
+            headers=settings.get("headers") or {},
+            query=settings.get("query") or {},
             timeout=units.parse_duration(settings.get("timeout", "30s")),
             retries=settings.get("retries", 2),
             most=units.parse_size(settings.get("maxResponseBytes", "4MiB")),
@@ -131,6 +139,11 @@ class Binding:
         has_rest = "body" not in http and any(name not in self._used for name in self._properties)
         self._sends_rest = has_rest and self.method in BODIED
 
+    def lost(self, values: Mapping[str, Any]) -> str:
+        """The names of the arguments that would not be sent, in quotes."""
+        known = self._used | self._properties.keys() | ({"cursor"} if "page" in self._http else set[str]())
+        return "" if self._sends_rest else ", ".join(f"`{name}`" for name in values if name not in known)
+
     @property
     def shown(self) -> str:
         """The method and the URL as the manifest has them, without any value."""
@@ -153,13 +166,21 @@ class Binding:
         url = self._base(environment) + self._filled(values)
         for name, spec in self._section("query"):
             making.query += _pairs(name, spec, values, encoded_but_reserved if _is_reserved(spec) else encoded)
+        for name, constant in self.api.query.items():
+            if name not in (self._http.get("query") or {}):
+                making.query.append(f"{encoded(name)}={encoded(_constant(name, constant, environment))}")
         for name, spec in self._section("headers"):
             text = _header(spec, values)
             if text is not None:
                 making.headers.append((name, _checked(name, text)))
+        own = {name.lower() for name, _ in self._section("headers")} | ({"accept"} & self._http.keys())
+        for name, constant in self.api.headers.items():
+            if name.lower() not in own:
+                making.headers.append((name, _checked(name, _constant(name, constant, environment))))
         for name, spec in self._section("cookies"):
             making.cookies += _pairs(name, spec, values, encoded)
-        making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
+        if "accept" in self._http or not any(name.lower() == "accept" for name in self.api.headers):
+            making.headers.append(("Accept", self._http.get("accept", "application/json").encode()))
         self._authenticate(self.ways(environment)[0] if way is None else way, making, environment)
         content, parts = self._body(values, making)
         if making.cookies:
@@ -218,6 +239,8 @@ class Binding:
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
         """Whether the environment has what a scheme needs; a token that stands there does for one that gets its own."""
         scheme = self.api.auth[name]
+        if is_exchange(scheme):
+            return True  # whoever has no token is told so, and never served with another's
         if scheme["type"] == "oauth2" and environment.get(scheme["env"]):
             return True
         return all(environment.get(variable) for variable in self._variables([name]))
@@ -267,9 +290,14 @@ class Binding:
             return "&".join(part for name, item in fields for part in self._field(name, item)).encode(), ()
         if kind == "application/json" or kind.endswith("+json"):
             return _json(value).encode(), ()
-        if kind.startswith("text/"):
+        if kind.startswith("text/") or (is_text(kind) and not self._is_in_base64()):
             return plain(value).encode(), ()
         return self._bytes(value), ()
+
+    def _is_in_base64(self) -> bool:
+        """Whether the argument that is the body says that it holds bytes."""
+        schema: Json = self._properties.get(str(self._http.get("body", "")).strip("{}"))
+        return isinstance(schema, dict) and schema.get("contentEncoding") == "base64"
 
     def _bytes(self, value: Any) -> bytes:
         """The bytes of a body; of one that is of `format: byte`, the API wants its base64 as it is."""
@@ -319,8 +347,26 @@ class Binding:
         return parts
 
 
+def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:
+    """A header or a parameter of all calls."""
+    if isinstance(constant, str):
+        return constant
+    value = environment.get(constant["env"]) or constant.get("default")
+    if value is None:
+        variable = constant["env"]
+        raise ToolError(f"The server does not know {name}: {variable} is not set in its environment.")
+    return value
+
+
+def is_exchange(scheme: Mapping[str, Any]) -> bool:
+    """Whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
+    return scheme.get("flow") == "tokenExchange"
+
+
 def grant(scheme: Mapping[str, Any]) -> list[str]:
-    """The variables that hold what a token is got with; a refresh token needs no secret of the client."""
+    """The variables that hold what a token is got with; with a refresh token or an exchange, a secret is optional."""
+    if is_exchange(scheme):
+        return [scheme[key] for key in ("clientIdEnv", "clientSecretEnv") if key in scheme]
     second = "refreshTokenEnv" if "refreshTokenEnv" in scheme else "clientSecretEnv"
     return [scheme["clientIdEnv"], scheme[second]]
 

@@ -7,18 +7,27 @@ told. Of an error's body the caller gets the start, without what could harm a re
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from ..errors import ToolError
-from ..observability.redaction import mask
+from ..observability.redaction import REDACTED, mask
 from ..package import Tool
 from ..server.handlers.content import Content, audio, embedded, image, link
 from ..values.json import Json
 from ..values.sanitizing import check_mime_type, clean
+from .media import is_text
+
+_SHORTEST: Final = 6
+"""Characters of a credential that is taken out of what succeeded."""
+
+_DIGITS: Final = 20
+"""Characters of a number that are shown."""
 
 _MOST_SHOWN: Final = 600
 """Characters of an error's body that the caller is told."""
@@ -54,6 +63,48 @@ class Answer:
         return self.media == "application/json" or self.media.endswith("+json")
 
 
+def concealed(answer: Answer, secrets: Sequence[str]) -> Answer:
+    """An answer without our own credentials, which some APIs repeat: as they are, in JSON, and in a URL.
+
+    Args:
+        answer: The answer.
+        secrets: Texts that nobody may read; very short ones occur in any answer, and stay.
+    """
+    if answer.media.startswith(("image/", "audio/", "video/")):
+        return answer
+    body, forms = answer.body, _forms(secrets)
+    for form in forms:
+        body = body.replace(form.encode(), REDACTED.encode())
+    if answer.is_json and b"\\u" in body:
+        with suppress(ValueError, RecursionError):  # what is no JSON has no such escapes
+            value = json.loads(body)
+            if (without := _without(value, forms)) != value:
+                body = json.dumps(without, ensure_ascii=False).encode("utf-8", "replace")
+    return Answer(answer.status, answer.headers, body, answer.url)
+
+
+def _forms(secrets: Sequence[str]) -> list[str]:
+    """What secrets look like in a text, the longest first."""
+    forms: set[str] = set()
+    for secret in secrets:
+        if len(secret) >= _SHORTEST:
+            escaped = {json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+            forms |= {secret, *escaped, *(each.replace("/", "\\/") for each in escaped)}
+            forms |= {quote(secret, ""), quote_plus(secret)}
+    return sorted(forms, key=len, reverse=True)
+
+
+def _without(value: Any, forms: Sequence[str]) -> Any:
+    """JSON whose strings, and names, have none of these texts."""
+    if isinstance(value, str):
+        for form in forms:
+            value = value.replace(form, REDACTED)
+        return value
+    if isinstance(value, dict):
+        return {_without(name, forms): _without(each, forms) for name, each in value.items()}
+    return [_without(each, forms) for each in value] if isinstance(value, list) else value
+
+
 class Deviation(ToolError):
     """The answer is not the JSON that the tool promises. `instead` is what can be given of it otherwise."""
 
@@ -77,21 +128,25 @@ def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
         return Deviation(message)
 
 
-def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None) -> Any:
+def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None, secrets: Sequence[str] = ()) -> Any:
     """What the tool gives: the JSON of the answer where the tool has an `outputSchema`, else the answer as content.
 
     Args:
         answer: The answer.
         tool: The tool.
         shape: Makes of the JSON what the tool gives, where that is something else.
+        secrets: Texts that nobody may read.
 
     Raises:
         Deviation: The answer is not the JSON that the tool promises.
     """
     if tool.output_name is None and (shape is None or not answer.is_json):
-        return content(answer)
+        return content(concealed(answer, secrets))
     value: Json = None if not answer.body.strip() else parsed(answer)
     value = value if shape is None else shape(value)
+    forms = _forms(secrets)
+    if b"\\u" in answer.body or any(form.encode() in answer.body or _in_headers(form, answer) for form in forms):
+        value = _without(value, forms)
     if tool.output_name is None:
         return json.dumps(value, ensure_ascii=False)
     promised: Json = tool.definition["outputSchema"]
@@ -108,7 +163,7 @@ def content(answer: Answer) -> Content:
     if answer.media.startswith(("image/", "audio/")):
         block = image if answer.media.startswith("image/") else audio
         return block(answer.body, answer.media)
-    if answer.is_json or answer.media.startswith("text/") or _is_text(answer):
+    if answer.is_json or _is_text(answer):
         return answer.text
     return embedded(_where(answer.url), blob=answer.body, mime_type=_media(answer.media))
 
@@ -120,7 +175,11 @@ def parsed(answer: Answer) -> Any:
         Deviation: It is none.
     """
     try:
-        return json.loads(answer.body, parse_constant=_refuse)
+        return json.loads(answer.body, parse_constant=_refuse, parse_float=_number)
+    except _TooLargeError as error:
+        raise Deviation(
+            f"The API answered {phrase(answer.status)} with the number {error}, which is too large."
+        ) from None
     except (ValueError, RecursionError):
         what = answer.media or "something"
         raise Deviation(f"The API answered {phrase(answer.status)} with {what} that is not JSON.") from None
@@ -164,8 +223,12 @@ def _short(answer: Answer, secrets: Sequence[str]) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
+def _in_headers(form: str, answer: Answer) -> bool:
+    return any(form in value for value in answer.headers.values())
+
+
 def _is_text(answer: Answer) -> bool:
-    if answer.media.endswith("+xml") or answer.media in ("application/xml", "application/javascript", _FORM):
+    if is_text(answer.media):
         return True
     if answer.media not in ("", "application/octet-stream") or b"\0" in answer.body:
         return False
@@ -174,9 +237,6 @@ def _is_text(answer: Answer) -> bool:
     except UnicodeDecodeError:
         return False
     return answer.media == ""
-
-
-_FORM: Final = "application/x-www-form-urlencoded"
 
 
 def _headers(answer: Answer) -> str:
@@ -199,6 +259,17 @@ def _media(media: str) -> str:
         return check_mime_type(media)
     except ValueError:
         return "application/octet-stream"
+
+
+class _TooLargeError(Exception):
+    """A number that a double cannot hold."""
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _TooLargeError(text if len(text) <= _DIGITS else f"{text[:_DIGITS]}…")
+    return number
 
 
 def _refuse(constant: str) -> None:

@@ -1,4 +1,5 @@
-"""Tokens of OAuth 2.0 for the APIs that are called: by client credentials, or by a refresh token (RFC 6749, 4.4 and 6).
+"""Tokens of OAuth 2.0 for the APIs that are called: by client credentials, by a refresh token (RFC 6749, 4.4 and 6), or
+in exchange for the token of who calls (RFC 8693).
 
 Takes credentials from the environment; gives access tokens, which are kept in memory alone, got once for however many
 calls wait, and anew shortly before they end, or when the API refuses one. They go to the API, and what they are got
@@ -12,7 +13,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import anyio
@@ -21,11 +22,20 @@ import httpx2
 from ..errors import ToolError
 from ..observability.logs import log
 from ..values.json import is_mapping
-from .requests import grant
+from ..values.network_errors import describe
+from .requests import grant, is_exchange
+from .subjects import Kept, find_subject
+
+if TYPE_CHECKING:
+    from ..server.core.principal import Principal
+    from .subjects import Subject
 
 _TIMEOUT: Final = 20.0
 _MOST_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_EXCHANGED: Final = 300.0
+"""Seconds for which a token is used that was got in exchange for one that does not say when it ends."""
+
 _MARGIN: Final = 30.0
 """Seconds before its end from which on a token is got anew; a tenth of its life, where that is less."""
 
@@ -34,6 +44,11 @@ _ERRORS: Final = frozenset(
     | {"invalid_scope", "invalid_target", "temporarily_unavailable", "server_error"}
 )
 """What a token endpoint says of an error that may be told (RFC 6749, 5.2); other texts may hold secrets."""
+
+_EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+_ACCESS: Final = "urn:ietf:params:oauth:token-type:access_token"
+_USABLE: Final = frozenset({_ACCESS, "urn:ietf:params:oauth:token-type:jwt"})
+"""Types of tokens that an API takes (RFC 8693, 3)."""
 
 Scheme = Mapping[str, Any]
 
@@ -60,9 +75,14 @@ class Tokens:
     def __init__(self) -> None:
         """Begin without any."""
         self._states: dict[str, _GrantState] = {}
+        self._exchanged: Kept[_GrantState] = Kept(_GrantState)
 
     async def environment(
-        self, client: httpx2.AsyncClient, schemes: Sequence[Scheme], environment: Mapping[str, str]
+        self,
+        client: httpx2.AsyncClient,
+        schemes: Sequence[Scheme],
+        environment: Mapping[str, str],
+        principal: Principal,
     ) -> Mapping[str, str]:
         """The environment, with tokens in the variables that schemes have for them.
 
@@ -70,34 +90,54 @@ class Tokens:
             client: Sends the requests for tokens.
             schemes: The schemes of a call; those without a grant in the environment are left alone.
             environment: Where the grants are.
+            principal: Who calls. What an exchange gives is for them alone; on stdio, it is the variable's token.
 
         Raises:
             ToolError: A token cannot be had; the message holds no secret.
         """
         tokens: dict[str, str] = {}
         for scheme in schemes:
-            if scheme["type"] == "oauth2" and has_grant(scheme, environment):
-                grant_state = await self._current(client, scheme, environment)
+            if is_exchange(scheme):
+                subject = _find_subject(scheme, environment, principal)
+                if subject is not None:
+                    grant_state = await self._current(client, scheme, environment, subject)
+                    tokens[scheme["env"]] = grant_state.token
+            elif scheme["type"] == "oauth2" and has_grant(scheme, environment):
+                grant_state = await self._current(client, scheme, environment, None)
                 tokens[scheme["env"]] = grant_state.token
                 if grant_state.refresh:
                     tokens[scheme["refreshTokenEnv"]] = grant_state.refresh  # so that no error holds it
         return {**environment, **tokens} if tokens else environment
 
-    def refused(self, schemes: Sequence[Scheme], environment: Mapping[str, str], sent: Mapping[str, str]) -> bool:
+    def refused(
+        self,
+        schemes: Sequence[Scheme],
+        environment: Mapping[str, str],
+        sent: Mapping[str, str],
+        principal: Principal,
+    ) -> bool:
         """Forget the tokens that the API refused, unless others took their place; whether there were any."""
-        granted = [scheme for scheme in schemes if scheme["type"] == "oauth2" and has_grant(scheme, environment)]
+        subject = find_subject(principal)
+        granted = [
+            scheme
+            for scheme in schemes
+            if scheme["type"] == "oauth2" and has_grant(scheme, environment) and (subject or not is_exchange(scheme))
+        ]
         for scheme in granted:
-            grant_state = self._of(scheme)
+            grant_state = self._of(scheme, subject if is_exchange(scheme) else None)
             if grant_state.token == sent.get(scheme["env"]):
                 grant_state.fresh_until = 0.0
         return bool(granted)
 
-    def _of(self, scheme: Scheme) -> _GrantState:
-        return self._states.setdefault(json.dumps(scheme, sort_keys=True), _GrantState())
+    def _of(self, scheme: Scheme, subject: Subject | None) -> _GrantState:
+        name = json.dumps(scheme, sort_keys=True)
+        return self._exchanged.of(name, subject) if subject else self._states.setdefault(name, _GrantState())
 
-    async def _current(self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str]) -> _GrantState:
+    async def _current(
+        self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
+    ) -> _GrantState:
         """The scheme with a token that is fresh; of many calls that wait, one gets it."""
-        grant_state = self._of(scheme)
+        grant_state = self._of(scheme, subject)
         asked = time.monotonic()
         async with grant_state.lock:
             when, why = grant_state.failed
@@ -105,7 +145,7 @@ class Tokens:
                 raise ToolError(why)
             if time.monotonic() >= grant_state.fresh_until:
                 try:
-                    await _get(client, scheme, environment, grant_state)
+                    await _get(client, scheme, environment, grant_state, subject)
                 except ToolError as error:
                     grant_state.failed = (time.monotonic(), str(error))
                     raise
@@ -113,7 +153,11 @@ class Tokens:
 
 
 async def _get(
-    client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], grant_state: _GrantState
+    client: httpx2.AsyncClient,
+    scheme: Scheme,
+    environment: Mapping[str, str],
+    grant_state: _GrantState,
+    subject: Subject | None,
 ) -> None:
     """Get a token, and keep it.
 
@@ -126,11 +170,11 @@ async def _get(
     begun = time.monotonic()
     try:
         with anyio.fail_after(_TIMEOUT):
-            status, body = await _answer(client, scheme, environment, grant_state.refresh)
+            status, body = await _answer(client, scheme, environment, grant_state.refresh, subject)
     except TimeoutError:
         raise _failure(scheme, f"it did not answer within {_TIMEOUT:g} seconds") from None
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise _failure(scheme, f"it cannot be reached ({type(error).__name__})") from None
+        raise _failure(scheme, f"it cannot be reached: {describe(error, type(error).__name__)}") from None
     answer: Any = _parsed(body)
     token = answer.get("access_token")
     if (
@@ -145,19 +189,36 @@ async def _get(
         raise _failure(scheme, f"it answered {status}{more}")
     if str(answer.get("token_type") or "bearer").lower() != "bearer":
         raise _failure(scheme, "its token is not a bearer token")
+    if subject is not None and answer.get("issued_token_type") not in _USABLE:
+        raise _failure(scheme, "it gave no access token in exchange")
     grant_state.token = token
-    grant_state.fresh_until = begun + _life(answer.get("expires_in"))
+    life = _life(answer.get("expires_in"))
+    if subject is not None:
+        life = min(life, _EXCHANGED if subject.seconds is None else subject.seconds)
+    grant_state.fresh_until = begun + life
     if "refreshTokenEnv" in scheme and isinstance(answer.get("refresh_token"), str) and answer["refresh_token"]:
         grant_state.refresh = answer["refresh_token"]  # what came before may be good once only (RFC 6749, 6)
 
 
 async def _answer(
-    client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], refresh: str
+    client: httpx2.AsyncClient,
+    scheme: Scheme,
+    environment: Mapping[str, str],
+    refresh: str,
+    subject: Subject | None,
 ) -> tuple[int, bytes]:
     """The status and the body of the token endpoint's answer."""
     fields = {"grant_type": "client_credentials"}
     if "refreshTokenEnv" in scheme:
         fields = {"grant_type": "refresh_token", "refresh_token": refresh or environment[scheme["refreshTokenEnv"]]}
+    if subject is not None:
+        fields = {
+            "grant_type": _EXCHANGE,
+            "subject_token": subject.token,
+            "subject_token_type": _ACCESS,
+            "requested_token_type": _ACCESS,
+            **{key: scheme[key] for key in ("audience", "resource") if key in scheme},
+        }
     if scheme.get("scopes"):
         fields["scope"] = " ".join(scheme["scopes"])
     identity = environment[scheme["clientIdEnv"]].strip()
@@ -179,6 +240,27 @@ async def _answer(
         return response.status_code, bytes(body)
     finally:
         await response.aclose()
+
+
+def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
+    """Whose token is exchanged; None for the local user, who has one in a variable.
+
+    Raises:
+        ToolError: There is none to exchange, or nothing to exchange it with.
+    """
+    host = urlsplit(str(scheme["tokenUrl"])).hostname
+    if principal.kind == "local":
+        if environment.get(scheme["env"]):
+            return None
+        variable = scheme["env"]
+        raise ToolError(f"The API is called with your own token, which belongs into {variable} of the server.")
+    subject = find_subject(principal)
+    if subject is None:
+        raise ToolError("The API is called with your own access token in exchange, and this call has none.")
+    if missing := [variable for variable in grant(scheme) if not environment.get(variable)]:
+        names = ", ".join(missing)
+        raise ToolError(f"The server cannot get a token from {host}: {names} is not set in its environment.")
+    return subject
 
 
 def _parsed(body: bytes) -> Any:

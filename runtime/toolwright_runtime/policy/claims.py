@@ -1,7 +1,7 @@
-"""Arguments that come from the caller's access token.
+"""Arguments that the server sets: from the caller's access token, from its own environment, or always the same.
 
-Takes calls; puts claims among their arguments. A caller that sends such an argument is refused, and so is one without
-the claim: nobody can be taken for another, or for everybody.
+Takes calls; puts these values among their arguments. A caller that sends such an argument is refused, and so is a call
+without the value: nobody can be taken for another, or for everybody.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..schema.validation import Validator, compile_validator
 from ..server.core.outcomes import Outcome, refusal
+from ..values.json import Json
 
 if TYPE_CHECKING:
     from ..package import Tool
@@ -46,18 +47,29 @@ async def set_arguments(proceed: Proceed, call: Call) -> Outcome:
 
 
 def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
-    if principal.kind != "local":
+    if "value" in binding:
+        return read_value(binding["value"], binding["schema"])
+    if "claim" in binding and principal.kind != "local":
         return principal.claims.get(binding["claim"], _ABSENT)
-    text = os.environ.get(binding["local"]["env"]) if "local" in binding else None
-    if text is None:
-        return _ABSENT
-    kinds = binding["schema"].get("type") if isinstance(binding["schema"], dict) else None
-    if kinds is None or "string" in ([kinds] if isinstance(kinds, str) else kinds):
-        return text
+    variable = binding["local"]["env"] if "local" in binding else binding.get("env")
+    text = None if variable is None else os.environ.get(variable)
+    return read_value(binding.get("default", _ABSENT) if text is None else text, binding["schema"])
+
+
+def read_value(value: Any, schema: Json) -> Any:
+    """A bound value as what its argument is: a text as JSON if the argument is no text, any other value as it is.
+
+    Args:
+        value: The value.
+        schema: The schema of the argument.
+    """
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    if not isinstance(value, str) or kinds is None or "string" in ([kinds] if isinstance(kinds, str) else kinds):
+        return value
     try:
-        return json.loads(text)
+        return json.loads(value)
     except ValueError:
-        return text
+        return value
 
 
 @cache
@@ -68,6 +80,10 @@ def _judge(tool: Tool, name: str) -> Validator:
 
 
 def _source(binding: Mapping[str, Any], principal: Principal) -> str:
+    if "value" in binding:
+        return "the value that the manifest binds to it"
+    if "env" in binding:
+        return f"the environment variable {binding['env']} of the server"
     if principal.kind == "token":
         return f"the claim {binding['claim']!r} of your access token"
     if principal.kind == "anonymous":

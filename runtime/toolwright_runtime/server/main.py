@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..package import Package
+    from ..sdk.auth import TokenVerifier
     from .core.core import Core
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
@@ -34,12 +35,13 @@ _EVERYWHERE: Final = ("0.0.0.0", "::")
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
 
-def main(package: Package, argv: Sequence[str] | None = None) -> None:
+def main(package: Package, argv: Sequence[str] | None = None, *, verifier: TokenVerifier | None = None) -> None:
     """Run a package's server, on standard input and output or over HTTP, until it is asked to stop.
 
     Args:
         package: The package.
         argv: The command line, by default the process's.
+        verifier: Checks bearer tokens over HTTP; by default as the manifest's `auth` says.
 
     Raises:
         SystemExit: With 2 where the command line or the handlers are wrong, with 1 where the address cannot be had or
@@ -55,7 +57,7 @@ def main(package: Package, argv: Sequence[str] | None = None) -> None:
         elif options.http is None:
             _serve_stdio(handwritten, options)
         else:
-            _serve_http(handwritten, options)
+            _serve_http(handwritten, options, verifier)
     except StartError as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None
@@ -107,6 +109,9 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         metavar="HOST:PORT",
         type=address,
         help="serve Streamable HTTP at this address; fd:N is a socket that is already listening",
+    )
+    parser.add_argument(
+        "--toolset", metavar="NAME", help="offer only the tools of this one of the manifest's toolsets (default: all)"
     )
     parser.add_argument("--path", default="/mcp", help="with --http: the path of the endpoint (default: /mcp)")
     parser.add_argument(
@@ -236,7 +241,7 @@ def _work(handwritten: Handwritten, options: argparse.Namespace) -> None:
 
 
 def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
-    from .transports.stdio import serving, wire
+    from .transports.stdio import breakpoints, serving, wire
 
     for number, stream in enumerate((sys.stdin, sys.stdout)):
         if stream is None:  # so Python has it where the descriptor is closed
@@ -247,7 +252,7 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         log().info(
             "serving MCP on standard input and output, as a client expects; use --http to serve over the network"
         )
-    with wire.wire() as held:  # also while the handlers are imported: they may print
+    with breakpoints.passed_over(), wire.wire() as held:  # also while the handlers are imported: they may print
         core = _build(handwritten, options)
         core.instrumentation.transport = "stdio"
         if core.scopes is not None and (lacking := core.scopes.lacks(core.principal(over_http=False))):
@@ -263,7 +268,7 @@ def _serve_stdio(handwritten: Handwritten, options: argparse.Namespace) -> None:
         end_without_threads()  # while nothing that a thread prints reaches the client
 
 
-def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
+def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier: TokenVerifier | None) -> None:
     from .transports.http import asgi
     from .transports.http.listener.connections import Bounds
     from .transports.http.listener.graceful_shutdown import GracefulServer
@@ -280,6 +285,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace) -> None:
         core,
         path=options.path,
         allowed_hosts=hosts,
+        token_verifier=verifier,
         stateless=options.stateless,
         health=options.health,
     )
@@ -308,6 +314,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     """The server. Raises Unusable."""
     from .core import required_features
     from .core.building import build_core
+    from .toolsets import UnknownToolsetError
 
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
@@ -319,7 +326,10 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
             local_scopes=scopes,
             audit=options.audit,
             threads=options.threads,
+            toolset=options.toolset,
         )
+    except UnknownToolsetError as error:
+        raise StartError(f"--toolset: {error}") from None
     except required_features.UnsupportedManifestError as error:
         raise StartError(str(error)) from None
     except StoreConfigurationError as error:

@@ -20,6 +20,10 @@ class _Options(TypedDict, total=False):
     """Where calls are recorded: a function that takes a `CallRecord`, and is called in a thread of its own, or a file
     that gets a line of JSON for each; `"-"` is standard error. By default nowhere."""
 
+    toolset: str | None
+    """The one of the manifest's toolsets that the server is for; by default it has all tools, and over HTTP an endpoint
+    of its own for each toolset, such as `/mcp/triage`."""
+
     threads: int
     """How many threads plain `def` methods may take in all, by default 64. Each method takes at most half of them; a
     call that gets none within five seconds is refused."""

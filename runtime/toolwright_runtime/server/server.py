@@ -71,6 +71,7 @@ def build_server(
     local_scopes: Sequence[str] = (),
     audit: Audit | None = None,
     threads: int = THREADS,
+    toolset: str | None = None,
 ) -> PackageServer:
     """A server that answers for a package with `handlers`.
 
@@ -82,16 +83,19 @@ def build_server(
         local_scopes: The scopes of callers that come neither with a token nor over HTTP.
         audit: Where calls are recorded: a function that takes a `CallRecord`, or a file.
         threads: How many threads plain `def` methods may take in all; each of them takes at most half.
+        toolset: The one of the manifest's toolsets that the server is for; by default it has all tools.
 
     Raises:
         OSError: The file for records cannot be opened.
         TypeError: Methods are missing or cannot be called; the message lists them all.
-        ValueError: `threads` is not positive.
+        ValueError: `threads` is not positive, or there is no such toolset.
         StoreConfigurationError: `state` is not a URL that state can be kept at.
         UnsupportedManifestError: The manifest declares what is not served.
     """
     return PackageServer(
-        build_core(package, handlers, state=state, local_scopes=local_scopes, audit=audit, threads=threads)
+        build_core(
+            package, handlers, state=state, local_scopes=local_scopes, audit=audit, threads=threads, toolset=toolset
+        )
     )
 
 
@@ -103,6 +107,7 @@ class PackageServer(Server[Any]):
         adapter: Has it answer what the SDK passes on.
         local: What the client on standard input wants to hear, where it said so before the SDK was loaded.
         package: The package.
+        failures: What handlers raised, for a client in this process that was made with `raise_errors`.
         tools: The tools, to switch them on and off for all clients.
         prompts: The prompts, likewise.
         resources: The resources and resource templates, likewise, and to tell that one changed.
@@ -133,8 +138,10 @@ class PackageServer(Server[Any]):
             on_subscriptions_listen=subscriptions.listen,
         )
         self.package = package
+        self.failures = core.failures
         self.tools, self.prompts, self.resources = core.tools, core.prompts, core.resources
         core.publishers.append(subscriptions.publish)
+        core.streams.append(subscriptions.end)
         served = [method for method, name in LISTS.items() if name in core.lists]
         for method in (*served, *core.methods):
             parameters, placeholder = _ADMITTED[method]
@@ -184,7 +191,8 @@ class PackageServer(Server[Any]):
         Only HTTP has such headers.
         """
         core = self.core
-        if name not in core.lists.get("tools", ()):
+        tools = core.toolsets.present()
+        if name not in core.lists.get("tools", ()) or (tools is not None and name not in tools):
             return False
         return core.scopes is None or core.scopes.allows(core.principal(over_http=True), "tools", name)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,6 +28,7 @@ from ..values.nesting import is_too_deep
 from . import wire
 from .handshake_input import InputRequester
 from .listening import Listener
+from .poll_rates import PER_SECOND, PollRates
 from .service import declares_tasks, missing_tasks_extension, owner_of
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ _PAGE_SIZE: Final = 50
 
 _MAX_SUBSCRIBED: Final = 1000
 """Tasks that one stream tells of, at most."""
+
+_ID: Final = 100
+"""Characters of a task's id that callers are told apart by."""
 
 _POLL_INTERVAL: Final = 5.0
 """Seconds between two looks at a task that somebody waits for, where nothing is heard of it."""
@@ -78,6 +83,7 @@ class Methods:
         self._tasks = tasks
         self._connection = connection
         self._asker = InputRequester(tasks)
+        self._rates = PollRates()
         self._handshake: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
             "tasks/get": self._status,
             "tasks/result": self._result,
@@ -119,18 +125,31 @@ class Methods:
         if not is_stateless:
             if ctx.session.client_params is None:
                 await call_next(ctx)  # the SDK refuses who has not shaken hands, where there are hands to shake
+            self._count(ctx)
             return await methods[ctx.method](ctx)
         name = _TaskRequest.model_validate(ctx.params or {}, by_name=False).task_id
         if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != name:
             text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
             raise ProtocolError(types.HEADER_MISMATCH, text)
         self._require(ctx)
+        self._count(ctx)
         result = await methods[ctx.method](ctx)
         return {
             "resultType": "complete",
             **result,
             "_meta": {types.SERVER_INFO_META_KEY: self._server.server_info_stamp},
         }
+
+    def _count(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Refuse who asks too often. Who is not known by name is counted by the task."""
+        principal = self._server.core.principal(over_http=ctx.request is not None)
+        key = principal.key
+        if principal.kind == "anonymous":
+            key = f"{key} {self._connection(ctx).session} {str((ctx.params or {}).get('taskId'))[:_ID]}"
+        if wait := self._rates.count(key):
+            data = {"retryAfter": math.ceil(wait)}
+            text = f"More than {PER_SECOND} requests about tasks in a second; ask as often as `pollInterval` says"
+            raise ProtocolError(types.INVALID_REQUEST, text, data)
 
     def _require(self, ctx: ServerRequestContext[Any, Any]) -> None:
         if not declares_tasks(self._connection(ctx)):

@@ -299,6 +299,7 @@ class Runs:
             await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
             return
         error_reference = reference()
+        self._host.failures.note(error_reference, error)
         log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
         attempt.call_state.ending, attempt.call_state.reason, attempt.call_state.reference = (
             "failed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,6 +16,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared import subscriptions
 from mcp.shared.subscriptions import event_to_notification
 
+from packages import generate, imported, manifest, tool
 from serving import KINDS, Handling, reached, served
 from toolwright_runtime.client.core.binding import Binding
 from toolwright_runtime.client.features import subscriptions as listening
@@ -344,3 +346,19 @@ async def test_what_cannot_be_listened_for(options: Any, error: type[Exception],
             async with changes(client, **options):
                 pass
     assert str(raised.value) == message
+
+
+async def test_a_server_without_resources_is_said_to_have_none(tmp_path: Path) -> None:
+    with imported(tmp_path, generate(tmp_path, manifest([tool("say")]))) as package:
+
+        class Handlers:
+            async def say(self, args: Any, ctx: Any) -> str:
+                del args, ctx
+                return ""
+
+        client = mcp.Client(package.build_server(Handlers()), mode="legacy")
+        async with package.SampleClient.connect(client) as sample:
+            with pytest.raises(mcp.MCPError, match=r"if its manifest has `resources`") as caught:
+                async with changes(sample, resources=["a:b"]):
+                    pass
+            assert caught.value.error.code == mcp_types.METHOD_NOT_FOUND

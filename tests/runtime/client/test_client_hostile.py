@@ -252,6 +252,20 @@ HARMLESS: Final = {
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_result_of_an_unknown_kind_is_none(transport: str, era: str, tmp_path: Path) -> None:
+    attacker = Attacker(transport, era, "tools/call", tmp_path)
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            attacker.say(MESSAGES["resultType: unknown"].encode())
+            if era == HANDSHAKE:
+                assert await client.ping() == []  # these revisions have no such key, and others are left aside
+                return
+            with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
+                await client.ping()
+
+
+@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("method", ["initialize", "server/discover"])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 async def test_an_odd_opening_is_an_error(

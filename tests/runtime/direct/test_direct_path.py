@@ -144,7 +144,7 @@ def test_what_needs_a_conversation(what: str, stateless: bool, package: ModuleTy
 def test_over_http(method: str, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"
     app = package.asgi_app(Handlers())
-    direct = app.routes[0].endpoint._app
+    direct = app.routes[0].endpoint.app
     with asgi(app) as url, httpx2.Client() as http:
         session = None
         if not stateless:

@@ -459,7 +459,7 @@ def test_an_api_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytes
     with running(tmp_path, [called("get", {}, {"url": "/x"})], echo, retries=1) as there:
         monkeypatch.setenv("FAKE_URL", "http://user:hidden@127.0.0.1:1")
         text = there.refused("get")
-        assert text.startswith("The API cannot be reached")
+        assert text == "The API at 127.0.0.1:1 cannot be reached: nothing listens there (connection refused)."
         assert "hidden" not in text
 
 
@@ -515,7 +515,9 @@ def test_redirects_are_followed_only_to_the_same_host(tmp_path: Path, monkeypatc
         with running(tmp_path, tools, answer, **AUTH) as there:
             assert there.text("get") == "here"
             assert there.api.last.headers["authorization"] == "Bearer hidden"
-            assert there.refused("post") == "The API redirects a POST, which is not followed."
+            assert there.refused("post") == (
+                "The API answered 307 Temporary Redirect to a POST, which is not sent again to /v1/here."
+            )
             assert there.refused("circle") == "The API redirects in a circle."
             target[0] = other.url + "/x?token=hidden"
             assert there.refused("get") == "The API redirects to another host, 127.0.0.1, which is not followed."

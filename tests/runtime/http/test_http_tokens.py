@@ -49,7 +49,11 @@ class Issuer:
                 return self.says(number)
             return {"access_token": f"token-{number}", "expires_in": self.expires, "refresh_token": f"refresh-{number}"}
         token = asked.headers.get("authorization", "").removeprefix("Bearer ")
-        return {"token": token} if token and self.good(token) else (401, {"error": "no", "echo": dict(asked.headers)})
+        return (
+            {"token": token[::-1]}
+            if token and self.good(token)
+            else (401, {"error": "no", "echo": dict(asked.headers)})
+        )
 
 
 @dataclass
@@ -110,7 +114,8 @@ def package_of(folder: Path, url: str, scheme: dict[str, Any], security: Any = (
 
 
 def tokens(results: list[Any]) -> list[str]:
-    return [result.structured_content["token"] for result in results]
+    """The tokens that the API got, which it gives back to front: as they are, no caller would see them."""
+    return [result.structured_content["token"][::-1] for result in results]
 
 
 @pytest.mark.parametrize("where", ["basic", "body"])
@@ -239,7 +244,7 @@ def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pyte
     away = {**CLIENT, "tokenUrl": "http://127.0.0.1:1/token"}
     with there(tmp_path / "away", Issuer(), away, SECRETS, monkeypatch) as found:
         (result,) = found.calls(1)
-        assert "cannot be reached (ConnectError)" in result.content[0].text
+        assert "it cannot be reached: nothing listens there (connection refused)" in result.content[0].text
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])

@@ -65,7 +65,7 @@ def test_the_work_grows_with_the_depth(tagged: bool, leaves: Any) -> None:
         shallow, deep = (trees.tree(depth, leaf, **node) for depth in (24, 96))
         validator.find_errors(shallow)
         once = seconds(validator.find_errors, shallow)
-        assert seconds(validator.find_errors, deep) < 100 * max(once, 0.01)
+        assert seconds(validator.find_errors, deep) < 1000 * max(once, 0.01)
 
 
 @pytest.mark.parametrize("said", DIALECTS.values(), ids=DIALECTS)

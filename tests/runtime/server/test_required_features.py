@@ -57,7 +57,19 @@ def test_each_part_of_a_policy_has_a_test_of_its_serving() -> None:
 def test_all_that_the_manifest_can_say_is_known() -> None:
     """Of what a file of a manifest may hold, some is for the compiler alone."""
     schema = _schema()
-    compiler = {"diff", "emit", "include", "lint", "overlay", "protocol", "python", "schemas", "wire"}
+    compiler = {
+        "budget",
+        "diff",
+        "emit",
+        "include",
+        "lint",
+        "overlay",
+        "protocol",
+        "python",
+        "schemas",
+        "targets",
+        "wire",
+    }
     assert {*schema["properties"]} - compiler <= MANIFEST
     extensions = {*schema["$defs"]["toolOptions"]["properties"]}
     for kind in ("resource", "resourceTemplate", "prompt"):

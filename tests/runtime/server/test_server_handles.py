@@ -324,20 +324,18 @@ async def test_a_value_that_another_alternative_takes_is_no_id(package: ModuleTy
 
 
 async def test_of_several_changes_at_once_one_is_kept(package: ModuleType, state: str) -> None:
-    start = asyncio.Event()
+    all_have_begun = asyncio.Barrier(12)  # each with the basket as it was
 
     class Slow(Shop):
         async def add_item(self, args: Any, ctx: Any) -> Any:
-            await start.wait()
+            if args.item == "tea":
+                await all_have_begun.wait()
             return await super().add_item(args, ctx)
 
     server = package.build_server(Slow(package), state=state)
     async with client(server) as connected:
         basket = await made(connected)
-        calls = [asyncio.ensure_future(call(connected, "add_item", basket_id=basket, item="tea")) for _ in range(12)]
-        await asyncio.sleep(0.2)
-        start.set()
-        results = await asyncio.gather(*calls)
+        results = await asyncio.gather(*(call(connected, "add_item", basket_id=basket, item="tea") for _ in range(12)))
         lost = [text(each) for each in results if each.is_error]
         assert len(lost) == 11
         assert {*lost} == {"Another call changed this basket in the meantime, so nothing was saved. Try again."}

@@ -12,21 +12,20 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+import tasked
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange, opened
 from serving import asgi
 from task_wire import HANDSHAKE, RELATED, Wire, in_memory, over_http
-from tasked import MANIFEST, Gate, Handlers, called, first
+from tasked import Gate, Handlers, called, first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
 pytestmark = pytest.mark.anyio
 
-FORMS: dict[str, Any] = {"elicitation": {}}
-TASK: dict[str, Any] = {"task": {}}
+package = tasked.package
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +33,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    folder = tmp_path_factory.mktemp("tasked")
-    with imported(folder, generate(folder, MANIFEST)) as made:
-        yield made
+FORMS: dict[str, Any] = {"elicitation": {}}
+TASK: dict[str, Any] = {"task": {}}
 
 
 def own_meta(params: Mapping[str, Any]) -> dict[str, Any]:

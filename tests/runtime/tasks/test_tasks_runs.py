@@ -15,7 +15,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from packages import generate, imported
+import tasked
+from packages import generate
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
 from tasked import MANIFEST, Gate, Handlers, called, first
 from toolwright_runtime.server.core.core import Core
@@ -26,14 +27,13 @@ from toolwright_runtime.tasks.records import OVER, Question, Status, Task
 from toolwright_runtime.tasks.store import TaskStore
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
     from types import ModuleType
 
 pytestmark = pytest.mark.anyio
 
-TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
-STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
+package = tasked.package
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +41,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    folder = tmp_path_factory.mktemp("tasked")
-    with imported(folder, generate(folder, MANIFEST)) as made:
-        yield made
+TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
+STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
 
 
 def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:

@@ -10,21 +10,18 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
-from packages import generate, imported
+import tasked
 from server_fixture import ENVELOPE
 from serving import asgi
 from task_wire import EXTENSION, HANDSHAKE, RELATED, STATELESS, Wire, in_memory, over_http
-from tasked import MANIFEST, Gate, Handlers, called, first
+from tasked import Gate, Handlers, called, first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import ModuleType
 
 pytestmark = pytest.mark.anyio
 
-TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
-REQUIRED: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
-UNKNOWN = {"error": {"code": -32602, "message": "Task not found"}}
+package = tasked.package
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +29,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    folder = tmp_path_factory.mktemp("tasked")
-    with imported(folder, generate(folder, MANIFEST)) as made:
-        yield made
+TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
+REQUIRED: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+UNKNOWN = {"error": {"code": -32602, "message": "Task not found"}}
 
 
 def client(package: ModuleType, handlers: Any = None, capabilities: Any = None) -> Any:

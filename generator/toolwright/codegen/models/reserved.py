@@ -51,6 +51,7 @@ def of(manifest: ir.Manifest) -> Reserved:
     names: set[str] = {*ALWAYS, *(OF_HANDLES if manifest.handles else ())}
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
+    names |= {naming.toolset_client(manifest.stem, name) for name in manifest.toolsets}
     names |= {name for tool in manifest.tools for name in of_tool(tool)}
     names |= {
         name for listed in manifest.primitives.values() for primitive in listed for name in of_primitive(primitive)

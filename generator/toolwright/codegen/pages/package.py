@@ -26,7 +26,7 @@ from toolwright.codegen.pages.registry import registry_page
 from toolwright.codegen.source.docstrings import about, sentence
 from toolwright.codegen.source.imports import RUNTIME, as_homes
 from toolwright.codegen.source.literals import docstring
-from toolwright.codegen.source.render import Page, responses, tasks
+from toolwright.codegen.source.render import Page, responses, tasks, toolset_client
 from toolwright.pycode import Code
 from toolwright_runtime.lazy import API
 
@@ -123,6 +123,17 @@ def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
     if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
         yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
         yield from (task for _, task in starting if task is not None)
+    methods = {tool.name: tool.names.method for tool in manifest.tools}
+    for name, toolset in manifest.toolsets.items():
+        about = toolset.get("description") or toolset.get("title")
+        said = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
+        yield toolset_client(
+            naming.client_class(manifest.stem),
+            naming.toolset_client(manifest.stem, name),
+            name,
+            said,
+            [methods[each] for each in toolset["tools"]],
+        )
 
 
 def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind]) -> Mapping[str, Any]:
@@ -167,8 +178,9 @@ def _package(
 ) -> Mapping[str, Any]:
     classes = [unit.classes for unit in (*code.units.values(), *code.primitives)]
     classes += [module.names for module in code.shared.values()]
-    own = as_homes(own_exports(manifest, [name for names in classes for name in names]))
-    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest))})
+    names = [name for names in classes for name in names]
+    own = as_homes(own_exports(manifest, names))
+    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest), frozenset(names))})
     return {
         "doc": f"{sentence(title)}.{about(manifest)}",
         "homes": own,

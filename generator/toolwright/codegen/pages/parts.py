@@ -58,6 +58,7 @@ def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Se
         homes[".contexts"] += (each.name for each in own_contexts(manifest))
     if "client" in manifest.emit:
         homes[".client"].append(naming.client_class(manifest.stem))
+        homes[".client"] += (naming.toolset_client(manifest.stem, name) for name in manifest.toolsets)
     homes[".models"] += (*models, *(handle.id for handle in manifest.handles))
     return homes
 

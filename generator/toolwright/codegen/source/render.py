@@ -68,6 +68,21 @@ def responses(client: Name, tools: Sequence[Name]) -> Code:
     return python(trusted(template.render({"client": client, "tools": tools})))
 
 
+def toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequence[Name]) -> Code:
+    """The class of a toolset's client.
+
+    Args:
+        client: The class of the client of all tools.
+        name: Its own name.
+        toolset: The toolset.
+        doc: What its docstring says.
+        tools: The methods of its tools.
+    """
+    template = _environment().get_template("toolset.py.jinja")
+    shown = {"client": client, "name": name, "toolset": toolset, "doc": doc, "tools": tools}
+    return python(trusted(template.render(shown)))
+
+
 def tasks(client: Name, tools: Sequence[Name]) -> Code:
     """The class of the tasks of a client.
 

@@ -125,6 +125,13 @@ def live(target: str | Sequence[str]) -> Version:
     return replace(make_version(source.label, result.manifest), is_listed=True)
 
 
+def with_texts(path: str, texts: Mapping[str, str]) -> Version:
+    """A manifest on the disk as it will be when files have other texts, by their paths."""
+    from toolwright.project.files import disk
+
+    return _compile(f"{path}, refreshed", path, _Replacing(disk.Disk(), texts))
+
+
 def make_version(name: str, value: Mapping[str, Any]) -> Version:
     """A version that was never a file: a manifest as a value."""
     return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
@@ -177,6 +184,23 @@ def _import_tools(path: str, reader: Reader) -> bytes | None:
         return None  # errors are reported where the file is read as a manifest
     manifest = tools.make_manifest(entries, name=info.get("name") or "server", info=info).manifest
     return json.dumps(manifest, indent=2).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacing:
+    """Reads files, some of which are to have other texts."""
+
+    beneath: Reader
+    texts: Mapping[str, str]
+
+    def read(self, path: str) -> bytes:
+        return self.texts[path].encode() if path in self.texts else self.beneath.read(path)
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        return self.beneath.glob(folder, pattern)
+
+    def within(self, path: str, folder: str) -> bool:
+        return self.beneath.within(path, folder)
 
 
 @dataclass(frozen=True, slots=True)

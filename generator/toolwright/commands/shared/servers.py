@@ -36,7 +36,10 @@ class CommandParser(argparse.ArgumentParser):
     takes_command = False
     only_after: str | None = None
     late: str | None = None
-    """An argument of one word that may also stand behind options that stand behind another; argparse knows no such."""
+    """An argument that may also stand behind options that stand behind another; argparse knows no such.
+
+    It is of one word, or of any number where its value is a list.
+    """
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands before `--`."""
@@ -46,9 +49,14 @@ class CommandParser(argparse.ArgumentParser):
         if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
             words, command = words[:at], words[at + 1 :]
         parsed, rest = super().parse_known_args(words, namespace)
-        if self.late is not None and not getattr(parsed, self.late) and len(rest) == 1 and not rest[0].startswith("-"):
-            setattr(parsed, self.late, tuple(rest))
-            rest = []
+        if self.late is not None and rest and not any(word.startswith("-") and word != "-" for word in rest):
+            before = getattr(parsed, self.late)
+            if isinstance(before, list):
+                setattr(parsed, self.late, [*before, *rest])
+                rest = []
+            elif not before and len(rest) == 1:
+                setattr(parsed, self.late, tuple(rest))
+                rest = []
         if rest:  # told here, with this command's own usage
             takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
             lacks_dashes = takes_one and command is None
@@ -67,8 +75,8 @@ class CommandParser(argparse.ArgumentParser):
         super().error(replace_controls(message))
 
 
-def options(parser: CommandParser, only_after: str | None = None) -> None:
-    """Let a verb be told how to reach a server."""
+def reaching(parser: CommandParser, only_after: str | None = None) -> None:
+    """Let a verb take a command, and what a URL or a command needs to be reached."""
     parser.takes_command, parser.only_after = True, only_after
     parser.add_argument(
         "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
@@ -80,10 +88,15 @@ def options(parser: CommandParser, only_after: str | None = None) -> None:
         default=[],
         help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
     )
+
+
+def options(parser: CommandParser, only_after: str | None = None) -> None:
+    """Let a verb be told how to reach a server, and how long and how much it may send."""
+    reaching(parser, only_after)
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_parse_seconds,
+        type=seconds,
         help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
     )
     parser.add_argument(
@@ -131,7 +144,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     """
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
-    headers = dict(_parse_header(text) for text in arguments.header)
+    headers = dict(header(text) for text in arguments.header)
     environment = dict(variable(text) for text in arguments.env)
     if command is not None:
         if not command:
@@ -171,7 +184,8 @@ def _check_url(text: str) -> str:
     return text
 
 
-def _parse_header(text: str) -> tuple[str, str]:
+def header(text: str) -> tuple[str, str]:
+    """The name and the value that a `--header` means. Raises UsageError, which shows no value."""
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
@@ -194,7 +208,8 @@ def variable(text: str) -> tuple[str, str]:
     return key, environment[key]
 
 
-def _parse_seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """A positive number of seconds. Raises argparse.ArgumentTypeError."""
     try:
         seconds = float(text)
     except ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright.compile.audience import toolsets
 from toolwright.compile.rules import (
     authorization,
     contradictions,
@@ -57,6 +58,8 @@ _RULES = (
     values.schema_examples,
     values.examples,
     values.exact_examples,
+    values.bound_values,
+    values.fillable,
     contradictions.required,
     contradictions.bounds,
     tools.overlays_apply,
@@ -67,12 +70,14 @@ _RULES = (
     handles.used,
     tools.redactions,
     tools.confirmations,
+    authorization.sourced,
     authorization.bound,
+    http.bound_by_apis,
     authorization.issuers,
     authorization.possible,
+    authorization.limited,
     tools.public_cache,
     tools.described,
-    tools.plain_roots,
     tools.inlined,
     tools.consistent_hints,
     tools.web_resources,
@@ -101,6 +106,7 @@ _RULES = (
     tasks.possible,
     tasks.asked_before,
     revisions.old_enough,
+    toolsets.check,
     lint.known_codes,
 )
 
@@ -108,6 +114,7 @@ _RULES = (
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
     | {authorization.possible, handles.used, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+    | {http.bound_by_apis, toolsets.check}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from toolwright import http
 from toolwright.diagnostics import Diagnostic, Place
-from toolwright.diagnostics.suggestions import did_you_mean
+from toolwright.diagnostics.suggestions import did_you_mean, quoted
 from toolwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
     from toolwright.compile.resolve import Resolved
     from toolwright.ir import Json
+
+_NAMED = 3
+"""How many tools a message names."""
+
+_SOURCES = ("claim", "value", "env")
 
 _OTHERS = (
     *("allOf", "anyOf", "oneOf", "if", "then", "else", "not"),
@@ -66,13 +71,48 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
         )
     for tool in resolved.tools:
         for name, binding in (tool.extension.get("bind") or {}).items():
-            if "local" not in binding:
+            if "claim" in binding and "local" not in binding:
                 yield Diagnostic(
                     "TW336",
                     f"`{name}` comes from a claim, but no `auth` says who issues claims",
                     tool.place_of("bind", name).key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
                 )
+
+
+def limited(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What is for callers over HTTP has limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
+    entry = resolved.entry
+    of_all = (entry.get("policy") or {}).get("rateLimit")
+    if not entry.get("auth") or of_all or "server" not in (entry.get("emit") or ("server",)):
+        return
+    free = [tool.name for tool in resolved.tools if not (tool.extension.get("policy") or {}).get("rateLimit")]
+    if free:
+        names = ", ".join(f"`{name}`" for name in free[:_NAMED])
+        more = f" and {len(free) - _NAMED:,} more" if len(free) > _NAMED else ""
+        yield Diagnostic(
+            "TW339",
+            f"nothing limits how often a caller may call {names}{more}",
+            Place(resolved.bundle.entry, ("auth",)).key(),
+            "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [TW339]}` where "
+            "something in front of the server limits calls",
+        )
+
+
+def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What the server sets comes from one place."""
+    for tool in resolved.tools:
+        for name, binding in (tool.extension.get("bind") or {}).items():
+            place = tool.place_of("bind", name)
+            sources = [key for key in _SOURCES if key in binding]
+            if len(sources) != 1:
+                problem = f"comes from {' and '.join(map(quoted, zip(sources)))}" if sources else "comes from nowhere"
+                fix = "write one of `claim`, `value` and `env`"
+                yield Diagnostic("TW269", f"`{name}` of `{tool.name}` {problem}", place.key(), fix)
+            for key, source in (("local", "claim"), ("default", "env")):
+                if key in binding and sources and source not in sources:
+                    message = f"`{key}` goes with `{source}`, which `{name}` does not come from"
+                    yield Diagnostic("TW269", message, (place / key).key(), f"remove `{key}`")
 
 
 def bound(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from toolwright.compile.resolve import manifests
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import nearest, quoted
 from toolwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
@@ -35,6 +34,12 @@ _NEEDED: Final = {
     "oauth2": ("flow", "tokenUrl", "clientIdEnv", "env"),
 }
 _FLOWS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
+_OF_EXCHANGES = ("audience", "resource")
+_APART: Final = {
+    "authorization": "declare credentials under `auth`, which keeps them out of logs and answers",
+    "cookie": "declare a cookie that is a credential under `auth`; `http.cookies` of a tool has others",
+    "content-type": "write `contentType` in the `http` of the tools",
+}
 _IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
 _BLANK = re.compile(r"[\s\x00-\x20\x7f]")
 _HOST = re.compile(r"https?://[^/?#{}@\s]+")
@@ -43,7 +48,7 @@ _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 def apis(resolved: Resolved) -> Iterator[Diagnostic]:
     """An API is declared once, says where it is, and has credentials that can be sent."""
     first: dict[str, Place] = {}
-    for place, name, api in _apis(resolved):
+    for place, name, api in _listed(resolved):
         if name in first:
             other = resolved.bundle.documents[first[name].file].span(first[name].key())
             yield Diagnostic(
@@ -63,6 +68,18 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
                     f"`{scheme}` is {settings['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
                     (place / "auth" / scheme).key(),
                     "name the environment variable that holds it; do not write secrets into a manifest",
+                )
+            flow = settings.get("flow")
+            for key in _OF_EXCHANGES if flow != "tokenExchange" else ():
+                if key in settings:
+                    message = f"`{key}` goes with the flow `tokenExchange`, which `{scheme}` does not have"
+                    yield Diagnostic("TW263", message, (place / "auth" / scheme / key).key(), f"remove `{key}`")
+            if flow == "tokenExchange" and not resolved.entry.get("auth"):
+                yield Diagnostic(
+                    "TW336",
+                    f"`{scheme}` exchanges the tokens of callers, but no `auth` says who issues these",
+                    (place / "auth" / scheme).key(),
+                    "declare `auth`, or give `asgi_app` a `token_verifier`",
                 )
             yield from _token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
         yield from _secured(api.get("security"), place / "security", api, name)
@@ -89,7 +106,7 @@ def complete(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def declared(resolved: Resolved) -> Iterator[Diagnostic]:
     """A call names an API that there is."""
-    known = [name for _, name, _ in _apis(resolved)]
+    known = [name for _, name, _ in _listed(resolved)]
     for tool, http in bound(resolved):
         if "api" in http and http["api"] not in known:
             near = nearest(http["api"], known)
@@ -151,7 +168,7 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def securities(resolved: Resolved) -> Iterator[Diagnostic]:
     """What a call says who it is with is declared by its API."""
-    known = {name: api for _, name, api in _apis(resolved)}
+    known = {name: api for _, name, api in _listed(resolved)}
     for tool, http in bound(resolved):
         if "api" not in http or http["api"] in known:
             api = known.get(http.get("api", ""), {})
@@ -184,10 +201,16 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def headers(resolved: Resolved) -> Iterator[Diagnostic]:
     """A header is one that can be sent, and no argument says where a request goes or where it ends."""
-    for place, _, api in _apis(resolved):
+    for place, _, api in _listed(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
             if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
                 yield from _named(settings["name"], place / "auth" / scheme / "name", filled=True)
+        for name, value in (api.get("headers") or {}).items():
+            if name.lower() in _APART:
+                message = f"`{name}` is not a header for all calls"
+                yield Diagnostic("TW265", message, (place / "headers" / name).key(), _APART[name.lower()])
+            yield from _named(name, (place / "headers" / name).key(), filled=not isinstance(value, str))
+            yield from _held(value if isinstance(value, str) else value.get("default", ""), place / "headers" / name)
     for tool, http in bound(resolved):
         for key in ("accept", "contentType"):
             yield from _held(http.get(key, ""), tool.place_of("http", key))
@@ -196,6 +219,21 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
             text = header["value"] if isinstance(header, dict) else header
             yield from _named(name, place.key(), filled=bool(holes(text)))
             yield from _held(text, place / "value" if isinstance(header, dict) else place)
+
+
+def bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What an API binds is an argument of one of its tools."""
+    for api in resolved.apis:
+        known = {
+            name: None
+            for tool, http in bound(resolved)
+            if http.get("api") == api.name
+            for name in (tool.wire["inputSchema"].get("properties") or {})
+        }
+        for name in api.settings.get("bind") or {}:
+            if name not in known:
+                message = f"no tool of `{api.name}` has an argument `{name}` in its own `properties`"
+                yield Diagnostic("TW258", message, (api.place / "bind" / name).key(), _near(name, known))
 
 
 def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
@@ -243,10 +281,8 @@ def bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
             yield tool, tool.extension["http"]
 
 
-def _apis(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
-    for path, manifest in manifests(resolved.bundle):
-        for name, api in (manifest.get("apis") or {}).items():
-            yield Place(path, ("apis", name)), name, api
+def _listed(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    return ((api.place, api.name, api.settings) for api in resolved.apis)
 
 
 def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:

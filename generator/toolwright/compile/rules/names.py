@@ -27,7 +27,6 @@ _LONGEST = 255
 """How many bytes the name of a file has at most."""
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -163,6 +162,8 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
             problem = "is the name of a type that annotations use"
         elif name in naming.DECORATOR_NAMES:
             problem = "is the name of a decorator"
+        elif name in naming.HANDLER_NAMES:
+            problem = "is the method of handlers that runs around all others"
         else:
             continue
         suggestion = naming.method(name)
@@ -246,7 +247,7 @@ def features(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names), and what several clients accept."""
+    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
         if not _ALLOWED.fullmatch(tool.name):
@@ -255,13 +256,6 @@ def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
                 f"the tool name {_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
                 place,
                 "use 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`, as MCP recommends",
-            )
-        elif not _ACCEPTED.fullmatch(tool.name):
-            yield Diagnostic(
-                "TW311",
-                f"the tool name {_problem(tool.name, r'[a-zA-Z0-9_-]', 64)}",
-                place,
-                "use a name that matches ^[a-zA-Z0-9_-]{1,64}$: several clients reject others",
             )
 
 

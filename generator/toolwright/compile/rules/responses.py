@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from toolwright.compile import shape
-from toolwright.compile.resolve import manifests
 from toolwright.compile.rules.http import argument_names, bound
 from toolwright.diagnostics import Diagnostic
 from toolwright.diagnostics.suggestions import nearest, quoted
@@ -79,9 +78,7 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def large(resolved: Resolved) -> Iterator[Diagnostic]:
     """A result that may be given in part promises no structure."""
-    apis = {
-        name: api for _, manifest in manifests(resolved.bundle) for name, api in (manifest.get("apis") or {}).items()
-    }
+    apis = {api.name: api.settings for api in resolved.apis}
     for tool, http in bound(resolved):
         output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))
         has_schema = "outputSchema" in tool.wire or not {"page", "responseHeaders"}.isdisjoint(http)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolwright.compile.apis import patched
 from toolwright.compile.resolve import entries, meant, overlays
 from toolwright.diagnostics import Diagnostic, Place
 from toolwright.diagnostics.suggestions import did_you_mean, shorten
@@ -24,13 +25,18 @@ _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
 def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
-    """An overlay names tools that there are, with the prefixes that they have got by then."""
+    """An overlay names APIs that there are, and tools, with the prefixes that they have got by then."""
     for fragment, place, _ in overlays(resolved.bundle):
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
         if name not in names:
             fix = did_you_mean(name, names, "tools")
             yield Diagnostic("TW250", f"there is no tool `{name}` to overlay", place.key(), fix)
+    known = [api.name for api in resolved.apis]
+    for place, name, _ in patched(resolved.bundle):
+        if name not in known:
+            fix = did_you_mean(name, known, "APIs")
+            yield Diagnostic("TW250", f"there is no API `{name}` to overlay", place.key(), fix)
 
 
 def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -170,20 +176,6 @@ def described(resolved: Resolved) -> Iterator[Diagnostic]:
                 tool.place / "description" if text is not None else tool.place / "name",
                 "describe what it does and when to use it: models choose tools by their descriptions",
             )
-
-
-def plain_roots(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The root of an input schema has no `oneOf`, `anyOf` or `allOf`, which several clients and models refuse."""
-    for tool in resolved.tools:
-        schema = tool.wire.get("inputSchema")
-        for keyword in ("oneOf", "anyOf", "allOf"):
-            if isinstance(schema, dict) and keyword in schema:
-                yield Diagnostic(
-                    "TW313",
-                    f"the `inputSchema` of `{tool.name}` has `{keyword}` at its root, which several clients reject",
-                    (tool.place / "inputSchema" / keyword).key(),
-                    "list all parameters in `properties`, and say in the description which belong together",
-                )
 
 
 def inlined(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from toolwright_runtime.schema.validation import Validator
 
 _ROOT = "toolwright:schema"
+_DEMANDING = frozenset(
+    {"required", "minProperties", "enum", "const", "not", "if", "allOf", "anyOf", "oneOf"}
+    | {"$ref", "$dynamicRef", "$recursiveRef"}
+)
+"""Keywords without which an object is accepted that has nothing in it."""
+
+_OF_THE_WHOLE = frozenset({"required", "minProperties", "dependentRequired", "dependentSchemas", "dependencies"})
+"""Keywords of an input that ask for other arguments than the one that is looked at."""
+
 _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
 
 
@@ -138,6 +147,62 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
                             narrow,
                             "change the example or the schema",
                         )
+
+
+def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A constant that `bind` sets is a value of its argument."""
+    from toolwright_runtime.policy.claims import read_value
+
+    unsound = _unsound(resolved)
+    for tool in resolved.tools:
+        own: Mapping[str, Json] = tool.extension.get("bind") or {}
+        constants = {name: binding["value"] for name, binding in own.items() if "value" in binding}
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        if not constants or not _sound(resolved, outline, unsound):
+            continue
+        schema = resolved.bundled(outline).wire
+        judge = _Judge.of(resolved, {key: value for key, value in schema.items() if key not in _OF_THE_WHOLE})
+        properties = schema.get("properties") or {}
+        for name, value in constants.items():
+            if judge and name in properties:
+                at = tool.place_of("bind", name, "value")
+                for problem, narrow in judge.problems({name: read_value(value, properties[name])}, at, "arguments"):
+                    yield Diagnostic(
+                        "TW269",
+                        f"`{name}` of `{tool.name}` cannot have this value: {problem}",
+                        at if narrow.pointer[-1:] == (name,) else narrow,
+                        "change the value or the schema",
+                    )
+
+
+def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
+    """There are arguments that a tool accepts."""
+    from toolwright.jsonschema import instances
+
+    unsound = _unsound(resolved)
+    for tool in resolved.tools:
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        if _DEMANDING.isdisjoint(outline.schema) or not _sound(resolved, outline, unsound):
+            continue
+        schema = resolved.bundled(outline).wire
+        formats = resolved.entry.get("formats") == "assert"
+        try:
+            instances.make(schema, tool.name, formats=formats)
+        except instances.TooLargeError:
+            continue
+        except instances.UnmakeableError:
+            judge = _Judge.of(resolved, schema)
+            examples = [example.get("input", {}) for example in tool.extension.get("examples") or ()]
+            if judge and all(judge.validator.find_errors(example) for example in examples):
+                yield Diagnostic(
+                    "TW324",
+                    f"no arguments were found that `{tool.name}` accepts",
+                    outline.place.key(),
+                    "look for parts that contradict each other, such as several of `allOf` with "
+                    "`additionalProperties: false`; or add an example that fits",
+                )
+        except ValueError:
+            continue  # `compilable` says so
 
 
 def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:

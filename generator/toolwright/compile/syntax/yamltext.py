@@ -164,16 +164,27 @@ def _read(text: str, *, any_keys: bool = False) -> _Builder:
         message = "surrogate escapes cannot be read in a text that also holds characters from U+E800 to U+EFFF"
         builder.report("TW004", message, at, at + 6, "write the character itself, or `\\U` and eight digits")
     else:
-        _feed(builder, _SURROGATE_ESCAPE.sub(lambda match: _shifted(match[0]), text) if masked else text)
+        fed = _SURROGATE_ESCAPE.sub(lambda match: _shifted(match[0]), text) if masked else text
+        try:
+            _feed(builder, fed, _LOADER)
+        except _TooDeepError:
+            builder = _Builder(text, masked=masked, any_keys=any_keys)
+            _feed(builder, fed, yaml.SafeLoader)
     return builder
 
 
-def _feed(builder: _Builder, text: str) -> None:
+class _TooDeepError(Exception):
+    """libyaml reads ahead, and finds more levels than it allows before it gives the first: where, it does not say."""
+
+
+def _feed(builder: _Builder, text: str, loader: Any) -> None:
     try:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in yaml.parse(text, Loader=loader):
             if not builder.take(event):
                 return
     except yaml.MarkedYAMLError as error:
+        if loader is not yaml.SafeLoader and "nesting depth" in str(error.problem):
+            raise _TooDeepError from error
         builder.problems.append(_syntax(text, error))
     except yaml.YAMLError as error:
         builder.report("TW004", f"this is not YAML: {shorten(str(error), 120)}", 0, 1)

@@ -5,9 +5,11 @@ Takes JSON values and gives YAML that reads back as the same values, for readers
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -44,8 +46,16 @@ _NOTE = "Imported by toolwright. Import again to replace this file, or delete th
 _FIRST_LINES = (f"# {_NOTE}\n", f'{{\n  "x-imported": "{_NOTE}",\n')
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an imported file is from: the command that made it, if it can be repeated, and whether it was edited."""
+
+    command: str | None
+    is_edited: bool
+
+
 def imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
-    """An imported manifest as the text of a file. The first line tells what it is.
+    """An imported manifest as the text of a file. The first lines tell what it is, and have a digest of the others.
 
     Args:
         value: The manifest.
@@ -53,16 +63,42 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
         command: What imports it, for the line after the first.
     """
     if path.lower().endswith(".json"):
-        head = {"x-imported": _NOTE} if command is None else {"x-imported": _NOTE, "x-command": command}
-        text = json.dumps({**head, **value}, indent=2, ensure_ascii=False)
-        return HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
+        line = "" if command is None else f'  "x-command": {json.dumps(command)},\n'
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        text = HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
+        body = text.removeprefix("{\n")
+        return f'{_FIRST_LINES[1]}{line}  "x-digest": "{_digest(body)}",\n{body}'
     line = "" if command is None else f"# {''.join(char if char.isprintable() else '?' for char in command)}\n"
-    return _FIRST_LINES[0] + line + manifest(value)
+    body = manifest(value)
+    return f"{_FIRST_LINES[0]}{line}# {_digest(body)}\n{body}"
 
 
 def is_imported(text: str) -> bool:
-    """Whether a file is as it was imported, so that another import may replace it."""
+    """Whether a file says that it was imported, so that another import may replace it."""
     return text.startswith(_FIRST_LINES)
+
+
+def origin(text: str) -> Origin | None:
+    """What an imported file says of itself; None for any other. One without a digest counts as not edited."""
+    text = text.replace("\r\n", "\n")
+    start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
+    if start is None:
+        return None
+    command, rest = None, text[len(start) :]
+    line = rest.partition("\n")[0]
+    if line.startswith(("# toolwright ", '  "x-command": "')):
+        command = line[2:] if line.startswith("#") else json.loads(line.partition(": ")[2].rstrip(","))
+        rest = rest.partition("\n")[2]
+    line, _, body = rest.partition("\n")
+    digest = _DIGEST.fullmatch(line)
+    return Origin(command, digest is not None and digest[1] != _digest(body))
+
+
+_DIGEST = re.compile(r"""(?:# |  "x-digest": ")(sha256:[0-9a-f]{64})(?:",)?""")
+
+
+def _digest(body: str) -> str:
+    return f"sha256:{hashlib.sha256(body.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def manifest(value: Any) -> str:

@@ -213,22 +213,35 @@ def _compare_task_limits(
 def _compare_bindings(
     old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of what the server sets from the caller's token."""
+    """Changes of what the server sets: from the caller's token, from its environment, or always the same."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         places = at[0] / "bind" / name, at[1] / "bind" / name
         if was is None and now is not None:
             known = name in (old.sent.wire.get("properties") or {})
-            message = f"`{name}` is set from the claim `{now['claim']}` now"
-            why = "a caller that sends it is refused" if known else "a caller without the claim is refused"
-            yield _change_tool(new, "TW523", "breaking", message, *places, why)
+            message = f"`{name}` is set from {_source(now)} now"
+            if known or "claim" in now:
+                why = "a caller that sends it is refused" if known else "a caller without the claim is refused"
+                yield _change_tool(new, "TW523", "breaking", message, *places, why)
+            else:
+                yield _change_tool(new, "TW523", "compatible", message, *places)
         elif was is None or now is None:
             yield _change_tool(new, "TW523", "may break", f"`{name}` is no longer set by the server", *places)
-        elif was["claim"] != now["claim"]:
-            message = f"`{name}` was set from the claim `{was['claim']}`, and is from `{now['claim']}`"
-            yield _change_tool(new, "TW523", "may break", message, *places, "a caller without the claim is refused")
+        elif _source(was) != _source(now):
+            message = f"`{name}` was set from {_source(was)}, and is from {_source(now)}"
+            why = "a caller without the claim is refused" if "claim" in now else "calls get another value"
+            yield _change_tool(new, "TW523", "may break", message, *places, why)
         elif not same(was.get("local"), now.get("local")):
             yield _change_tool(new, "TW523", "cosmetic", f"where the local user's `{name}` comes from changed", *places)
+
+
+def _source(binding: Mapping[str, Any]) -> str:
+    """Where the value of an argument comes from."""
+    if "claim" in binding:
+        return f"the claim `{binding['claim']}`"
+    if "env" in binding:
+        return f"the environment variable `{binding['env']}`"
+    return f"the constant {_quote(binding.get('value'))}"
 
 
 def compare_apis(

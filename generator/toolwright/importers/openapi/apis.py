@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from toolwright.importers.openapi.documents import Documents, Located
     from toolwright.importers.openapi.operations import Operation
+    from toolwright.importers.openapi.options import Auth
     from toolwright.ir import Json
 
 
@@ -64,12 +65,14 @@ class Apis:
         documents: The document.
         name: The name of the generated server.
         server: Which of the document's servers is called, where it has several; by default the first.
+        auth: How the server authenticates, in place of what the document says.
         entries: The entries of `apis`.
     """
 
     documents: Documents
     name: str
     server: str | None = None
+    auth: Auth | None = None
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     _by_base: dict[str, str] = field(default_factory=dict)
 
@@ -81,7 +84,7 @@ class Apis:
         Raises:
             UnsupportedError: As `find_target`.
         """
-        if self._find_security(operation.at) == []:
+        if self._find_security(operation.at) == [] and self.auth is None:
             return []
         return _list_credentials(
             {name: auth for alternative in self._find_schemes(operation) or () for name, auth in alternative.items()}
@@ -195,6 +198,8 @@ class Apis:
         another host it is always called without, and so is one with a parameter where the key would go, because the key
         would be there twice. If credentials are optional, they are sent.
         """
+        if self.auth is not None:
+            return [_make_credential(self.auth, self.name)]
         own = self._find_security(operation.at)
         requirements = own or self._find_security(self.documents.root)
         if requirements is None:
@@ -222,6 +227,8 @@ class Apis:
 
     def _find_scopes(self, operation: Operation) -> Iterator[tuple[str, list[str]]]:
         """The scopes that an operation needs, by scheme."""
+        if self.auth is not None:
+            return
         for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
             for name, scopes in mapping(requirement).items():
                 listed = scopes if isinstance(scopes, list) else []
@@ -250,7 +257,7 @@ class Apis:
         if kind == "http" and scheme == "basic":
             return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
         where, key = at.field("in"), at.field("name")
-        if where == "header" and isinstance(key, str) and not _is_key_header(key):
+        if where == "header" and isinstance(key, str) and not http.is_key_header(key):
             raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
         if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
             return {"type": "apiKey", "in": where, "name": key, "env": env}
@@ -279,8 +286,21 @@ def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credent
     ]
 
 
-def _is_key_header(header: str) -> bool:
-    return bool(http.TOKEN.fullmatch(header)) and not http.is_ours(header) and not http.steers(header)
+def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
+    """The scheme that the user wants, by its name."""
+    name = {"bearer": "token", "basic": "user", "apiKey": "key", "clientCredentials": "client"}[auth.kind]
+    env = make_variable(server, name)
+    settings: dict[str, Json] = {"type": auth.kind, "env": env}
+    if auth.kind == "basic":
+        settings = {"type": "basic", "usernameEnv": make_variable(server, "username")}
+        settings["passwordEnv"] = make_variable(server, "password")
+    elif auth.kind == "apiKey":
+        settings = {"type": "apiKey", "in": auth.where, "name": auth.detail, "env": env}
+    elif auth.kind == "clientCredentials":
+        settings = {"type": "oauth2", "flow": auth.kind, "tokenUrl": auth.detail}
+        settings |= {"clientIdEnv": f"{env}_ID", "clientSecretEnv": f"{env}_SECRET"}
+        settings["env"] = make_variable(server, "token")
+    return {name: settings}
 
 
 def make_variable(*parts: str) -> str:

@@ -15,21 +15,23 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright.http import VARIABLE
 from toolwright.importers.openapi import media as media_types
 from toolwright.importers.openapi import operations
-from toolwright.importers.openapi.documents import UnsupportedError
+from toolwright.importers.openapi.documents import Located, UnsupportedError
+from toolwright.importers.openapi.operations import Parameter
 from toolwright.importers.openapi.schemas import drop_text
+from toolwright_runtime.http.media import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolwright.importers.openapi.apis import Credential
-    from toolwright.importers.openapi.documents import Located
-    from toolwright.importers.openapi.operations import Operation, Parameter
+    from toolwright.importers.openapi.operations import Operation
     from toolwright.importers.openapi.options import Options
     from toolwright.importers.openapi.schemas import FlatObject, Schemas
     from toolwright.ir import Json
@@ -54,13 +56,15 @@ MULTIPART = "multipart/form-data"
 class Arguments:
     """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to.
 
-    `withheld` has the credentials that the document lists as parameters, too.
+    `withheld` has the credentials that the document lists as parameters, too; `examples` are the document's own of the
+    body, as arguments.
     """
 
     schema: Mapping[str, Json]
     http: Mapping[str, Json]
     uses: frozenset[str]
     withheld: Sequence[Credential] = ()
+    examples: Sequence[Mapping[str, Json]] = ()
 
 
 @dataclass(slots=True)
@@ -103,6 +107,7 @@ def make_arguments(
         UnsupportedError: It needs something that is not supported.
     """
     described_parameters = operations.list_parameters(schemas.documents, operation)
+    described_parameters += _find_undescribed(operation, described_parameters)
     withheld = [
         key for key in keys if any(key.is_at(parameter.where, parameter.name) for parameter in described_parameters)
     ]
@@ -130,12 +135,35 @@ def make_arguments(
             _add_body(body, schemas, builder)
         else:
             _add_properties(flattened, body, schemas, builder)
+    examples = [] if body is None else _list_examples(body, schemas, is_flat=flattened is not None)
     schema: dict[str, Json] = {"type": "object", "properties": builder.properties}
     if builder.required:
         schema["required"] = builder.required
     if builder.additional is not None:
         schema["additionalProperties"] = builder.additional
-    return Arguments(schema, builder.http, frozenset(builder.uses), withheld)
+    return Arguments(schema, builder.http, frozenset(builder.uses), withheld, examples)
+
+
+def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
+    """The examples of a body that is JSON or a form, as arguments."""
+    if body.kind not in ("json", "form"):
+        return []
+    examples = operations.list_examples(schemas.documents, body.entry)
+    if is_flat:
+        return [example for example in examples if isinstance(example, dict)]
+    return [{BODY: example} for example in examples]
+
+
+def _find_undescribed(operation: Operation, described: Sequence[Parameter]) -> list[Parameter]:
+    """The parameters that only the path names, which are strings."""
+    known = {parameter.name for parameter in described if parameter.where == "path"}
+    text = Located({"type": "string"}, operation.at.file, operation.at.pointer)
+    inside = dict.fromkeys(VARIABLE.findall(operation.path.partition("#")[0].partition("?")[0]))
+    return [
+        Parameter(name, "path", True, "simple", False, False, None, text, None, False, None)
+        for name in inside
+        if name and name not in known
+    ]
 
 
 def _is_empty_object(body: _Body) -> bool:
@@ -247,7 +275,7 @@ def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str
     content = operations.list_media_types(schemas.documents, at)
     if not content:
         raise UnsupportedError("its body has no media type")
-    kinds = {media: _find_kind(media, entry) for media, entry in content}
+    kinds = {media: _find_kind(media, entry, schemas) for media, entry in content}
     best = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]) - 1)
     if not best:
         raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media in kinds)}")
@@ -265,8 +293,10 @@ _KINDS: Final = (None, "json", "form", "multipart", "text", "bytes")
 """The kinds of bodies, the best first after the one that cannot be sent."""
 
 
-def _find_kind(media: str, entry: Located) -> str | None:
+def _find_kind(media: str, entry: Located, schemas: Schemas) -> str | None:
     schema = entry.get("schema")
+    with suppress(UnsupportedError):  # whoever converts the schema says so
+        schema = None if schema is None else schemas.documents.resolve(schema)
     sent = media_types.make_concrete(media, schema)
     if sent is None or (media_types.is_any(media) and schema is None):
         return None
@@ -280,10 +310,10 @@ def _find_kind(media: str, entry: Located) -> str | None:
         return None if _is_encoded(entry, is_form=is_form) else "form" if is_form else "multipart"
     if plain.startswith("multipart/"):
         return None
-    if plain.startswith("text/") and (schema is None or schema.field("type") == "string"):
-        return "text"
     is_binary = schema is not None and schema.field("format") == "binary"
-    return "bytes" if _is_bytes(plain) or is_binary else None
+    if is_text(plain) and not is_binary and (schema is None or schema.field("type") == "string"):
+        return "text"
+    return "bytes" if _is_bytes(plain) or is_binary or schema is None else None
 
 
 _BYTES = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
@@ -330,10 +360,19 @@ def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], sch
     if flat is None or not flat.properties:
         return None
     names = {to_argument_name(parameter.name) for parameter in parameters}
-    properties = {name: schema for name, schema in flat.properties.items() if not schemas.has_flag(schema, "readOnly")}
+    examples = operations.list_examples(schemas.documents, body.entry)
+    shown = {name for example in examples if isinstance(example, dict) for name in example}
+    properties = {
+        name: schema
+        for name, schema in flat.properties.items()
+        if name in shown or not schemas.has_flag(schema, "readOnly")
+    }
     if not properties or any(name in names or name != to_argument_name(name) for name in properties):
         return None
-    return type(flat)(properties, flat.required & properties.keys(), flat.additional)
+    required = {
+        name for name in flat.required & properties.keys() if not schemas.has_flag(properties[name], "readOnly")
+    }
+    return type(flat)(properties, frozenset(required), flat.additional)
 
 
 def _add_properties(flat: FlatObject, body: _Body, schemas: Schemas, builder: _Builder) -> None:

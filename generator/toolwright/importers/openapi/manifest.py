@@ -6,17 +6,18 @@ and which variables of the environment the server will read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from toolwright import naming as python_names
-from toolwright.importers import acceptance, collisions, cost
-from toolwright.importers.acceptance import ImportResult
+from toolwright.importers import acceptance, collisions, cost, large_results
+from toolwright.importers.acceptance import CheckedManifest, ImportResult
 from toolwright.importers.openapi import apis, arguments, descriptions, naming, operations, pages, results
 from toolwright.importers.openapi.documents import UnsupportedError, explain
 from toolwright.importers.openapi.options import Options
 from toolwright.importers.openapi.schemas import Schemas
 from toolwright.importers.reading import DocumentError
+from toolwright_runtime.http.requests import used
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,6 +39,7 @@ class _ConvertedTool:
     withheld: Sequence[Credential]
     no_schema_reason: str | None
     is_linked: bool
+    examples: Sequence[Mapping[str, Json]]
 
 
 def make_manifest(
@@ -60,7 +62,7 @@ def make_manifest(
     notes: list[str] = []
     server = _make_server(documents, name)
     wanted = naming.select(operations.list_operations(documents, notes), selection, _list_tags(documents))
-    api_list = apis.Apis(documents, server["name"], options.server)
+    api_list = apis.Apis(documents, server["name"], options.server, options.auth)
     notes += api_list.note_other_servers()
     schemas = Schemas(documents, _find_taken_stems(server["name"], [wire for wire, *_ in wanted]))
     converted_tools: list[_ConvertedTool] = []
@@ -87,15 +89,94 @@ def make_manifest(
     notes += [*dict.fromkeys(schemas.notes), *documents.note_followed()]
     notes += collisions.resolve(draft)
     checked = acceptance.repair(draft)
+    if checked.unfillable:
+        checked, eased_notes = _ease(checked)
+        notes += eased_notes
     draft = {**checked.manifest}
+    notes += _note_misfits(converted_tools, checked.listed)
+    unsaid = {http["api"] for http in map(_get_call, draft["tools"]) if "security" not in http}
     _prune(draft)
     count = len(draft["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
+    notes += _note_unsecured(draft.get("apis") or {}, unsaid)
     notes += [*checked.notes, *_note_variables(draft.get("apis") or {}, api_list.bases)]
     unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
     sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
-    cost_notes = cost.notes(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
+    results_listed = {tool["name"]: tool["outputSchema"] for tool in checked.listed if "outputSchema" in tool}
+    cost_notes = large_results.note(large_results.tokens(results_listed))
+    cost_notes += cost.notes(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
     return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes))
+
+
+def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
+    """Give tools that accept nothing `anyOf` for `oneOf`, whose alternatives often fit together; with notes."""
+    manifest = checked.manifest
+    wanted = [tool for tool in manifest["tools"] if tool["name"] in checked.unfillable]
+    reached = acceptance.select_used(manifest.get("schemas") or {}, [tool["inputSchema"] for tool in wanted])
+    eased = {
+        **manifest,
+        "schemas": {
+            **(manifest.get("schemas") or {}),
+            **{name: _to_any_of(schema) for name, schema in reached.items()},
+        },
+        "tools": [
+            {**tool, "inputSchema": _to_any_of(tool["inputSchema"])} if tool in wanted else tool
+            for tool in manifest["tools"]
+        ],
+    }
+    again = acceptance.repair(eased)
+    helped = [f"`{name}`" for name in checked.unfillable if name not in again.unfillable]
+    notes = acceptance.note_unfillable(again.unfillable)
+    if not helped:
+        return checked, notes
+    why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
+    return replace(again, notes=checked.notes), [*notes, f"{_list_names(helped)}: {why}"]
+
+
+def _to_any_of(schema: Any) -> Any:
+    """A schema whose alternatives may fit together."""
+    if isinstance(schema, list):
+        return [_to_any_of(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_eased = isinstance(schema.get("oneOf"), list) and "anyOf" not in schema
+    return {"anyOf" if is_eased and key == "oneOf" else key: _to_any_of(value) for key, value in schema.items()}
+
+
+def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    call: Mapping[str, Any] = tool["toolwright"]["http"]
+    return call
+
+
+def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A note on the examples of requests that the document's own schemas refuse."""
+    from toolwright_runtime.schema.validation import Validator
+
+    schemas: dict[str, Mapping[str, Any]] = {tool["name"]: tool["inputSchema"] for tool in listed}
+    shown = [each for each in converted_tools if each.examples and each.tool["name"] in schemas]
+    count, misfits = 0, dict[str, int]()
+    for converted in shown:
+        name, call = converted.tool["name"], {**_get_call(converted.tool)}
+        call.pop("body", None)
+        required = [each for each in schemas[name].get("required", ()) if each not in used(call)]
+        validator = Validator({**schemas[name], "required": required})
+        count += len(converted.examples)
+        if wrong := sum(bool(validator.find_errors(example)) for example in converted.examples):
+            misfits[name] = wrong
+    if not misfits:
+        return []
+    names, total = _list_names([f"`{name}`" for name in misfits]), sum(misfits.values())
+    what = f"{total} of the document's {count} examples of requests do not fit its own schemas: {names}"
+    return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
+
+
+def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str]) -> list[str]:
+    """A note on the APIs of which the document does not say how to authenticate."""
+    names = [f"`{name}`" for name, api in api_entries.items() if name in unsaid and "auth" not in api]
+    if not names:
+        return []
+    note = f"the document declares no security, so calls to {_list_names(names)} have no credentials; if the API needs"
+    return [f"{note} some, import it with `--auth`, or write `overlay: {{apis: {{NAME: {{auth: …, security: …}}}}}}`"]
 
 
 def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
@@ -195,7 +276,8 @@ def _convert_tool(
     if operation.at.field("deprecated") is True:
         tool["toolwright"]["deprecated"] = {}
     is_linked = pages.is_linked(schemas.documents, operation)
-    return _ConvertedTool(tool, converted.uses | result.uses, converted.withheld, result.no_schema_reason, is_linked)
+    uses = converted.uses | result.uses
+    return _ConvertedTool(tool, uses, converted.withheld, result.no_schema_reason, is_linked, converted.examples)
 
 
 def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> list[str]:

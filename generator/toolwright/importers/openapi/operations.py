@@ -7,10 +7,11 @@ reason for each that cannot be read. Schemas are left as they are (OpenAPI 3.0.4
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
-from toolwright import http
+from toolwright import http, naming
 from toolwright.importers.openapi.documents import Located, UnsupportedError, mapping
 from toolwright.importers.openapi.media import is_json
 from toolwright.importers.reading import DocumentError
@@ -26,10 +27,27 @@ In: TypeAlias = Literal["path", "query", "header", "cookie"]
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
 """The methods that a tool can call, in the order of the specification; `query` is one from 3.2 on."""
 
+_VERBS: Final = {
+    "get": "Read",
+    "head": "Check",
+    "options": "Ask what can be done with",
+    "post": "Post to",
+    "put": "Replace",
+    "patch": "Change",
+    "delete": "Delete",
+    "query": "Search",
+}
+_VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
+"""Steps of a path that say nothing of what is called."""
+
 _UNCALLED = ("trace", "additionalOperations")
 _PLACES = ("path", "query", "header", "cookie")
 _OWN_HEADERS = frozenset({"accept", "authorization", "content-type"})
 """Headers that a document may list and that mean nothing there (3.1.1, section 4.8.12.2)."""
+
+
+_UNSAID: Final = frozenset({"cookie"})
+"""Headers that no argument may be: what must stand there, the API gets by its security schemes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +98,26 @@ class Operation:
         return f"`{self.id}` ({name})" if self.id else f"`{name}`"
 
     @property
-    def description(self) -> str | None:
-        """Its summary and its description, once where they are the same."""
+    def description(self) -> str:
+        """Its summary and its description, once where they are the same; without both, what its path says."""
         values = [self.at.field("summary") or self.item.field("summary")]
         values.append(self.at.field("description") or self.item.field("description"))
         texts = dict.fromkeys(text.strip() for text in values if isinstance(text, str) and text.strip())
         summary = next(iter(texts), "")
         if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
             del texts[summary]
-        return "\n\n".join(texts) or None
+        return "\n\n".join(texts) or describe(self.method, self.path)
+
+
+def describe(method: str, path: str) -> str:
+    """What an operation does, as far as its method and its path say: for models, which choose tools by such words."""
+    steps = [step for step in path.partition("?")[0].split("/") if step]
+    things = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
+    names = [name for step in steps for name in http.VARIABLE.findall(step)]
+    words = " of ".join(" ".join(naming.words(thing)).lower() or thing for thing in reversed(things))
+    by = f", by {' and '.join(names)}" if names else ""
+    things_named = words or ("what is there" if names else "the root")
+    return f"{_VERBS.get(method, method.upper())} {things_named}{by} ({method.upper()} {path})."
 
 
 def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
@@ -170,6 +199,8 @@ def list_parameters(documents: Documents, operation: Operation) -> list[Paramete
                 raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
             if where == "header" and (name.lower() in _OWN_HEADERS or http.is_ours(name) or name.lower() == "host"):
                 continue
+            if where == "header" and name.lower() in _UNSAID:
+                continue
             if where == "header" and (http.steers(name) or not http.TOKEN.fullmatch(name)):
                 raise UnsupportedError(f"the parameter `{name}` cannot be a header")
             by_place[where, name] = _read_parameter(documents, at, name, cast("In", where))
@@ -240,6 +271,20 @@ def list_responses(documents: Documents, operation: Operation) -> list[Located]:
     """
     listed = documents.entries(operation.at, "responses")
     return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
+
+
+def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
+    """The examples of a media type or a parameter (3.0.4, 3.1.1 and 3.2.0, "Media Type Object", "Example Object")."""
+    if (plain := at.get("example")) is not None:
+        yield plain.value
+    for _, example in at.entries("examples"):
+        try:
+            found = documents.resolve(example)
+        except UnsupportedError:
+            continue  # there is no example to see
+        for key in ("value", "dataValue"):
+            if (value := found.get(key)) is not None:
+                yield value.value
 
 
 def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:

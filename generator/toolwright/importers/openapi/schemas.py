@@ -174,7 +174,8 @@ class Schemas:
             return None
         additional = at.get("additionalProperties")
         flats = [self._flatten(part, above) for part in at.items("allOf")]
-        if "allOf" in value and (additional is not None or not all(flats)):
+        is_closed = additional is not None and additional.value is False
+        if "allOf" in value and ((additional is not None and not is_closed) or not all(flats)):
             return None
         properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
         required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
@@ -183,9 +184,9 @@ class Schemas:
                 return None
             properties[name] = schema
         for flat in flats:
-            if flat is None or (flat.additional is not None and len(flats) > 1):
-                return None  # what one part forbids, another may name
-            additional = flat.additional
+            if flat is None or (flat.additional is not None and flat.additional.value is not False and len(flats) > 1):
+                return None  # what one part restricts, another may name
+            additional = additional or flat.additional  # `false` means the whole
         if not required <= properties.keys():
             return None
         return FlatObject(properties, frozenset(required), additional)
@@ -271,6 +272,16 @@ def _walk(value: Json) -> Iterator[dict[str, Json]]:
             waiting += part
 
 
+_CLOSED: Final = (
+    "parts of an `allOf` with `additionalProperties: false` forbid each other's properties; "
+    "in their place, the whole forbids what none of them has"
+)
+
+
+_BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
+"""Keys of a reference that say nothing of what is valid."""
+
+
 @dataclass(slots=True)
 class _Conversion:
     """One conversion: `uses` collects the names of the shared schemas that it refers to."""
@@ -279,8 +290,11 @@ class _Conversion:
     side: Side
     uses: set[str] = field(default_factory=set)
 
-    def schema(self, at: Located, absent: frozenset[str] = frozenset()) -> Json:
-        """A schema; properties in `absent` are not required."""
+    def schema(self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False) -> Json:
+        """A schema; properties in `absent` are not required.
+
+        Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
+        """
         value = at.value
         if isinstance(value, bool):
             return value
@@ -290,6 +304,10 @@ class _Conversion:
             if key in value:
                 raise UnsupportedError(f"a schema has `{key}`, at {at.reference}")
         absent |= self._find_absent(at)
+        is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
+        if is_part and isinstance(value.get("$ref"), str) and (is_old_reference or not value.keys() - _BESIDE):
+            return self.schema(self.schemas.documents.resolve(at), absent, is_part=True)
+        is_whole = not is_part and self._excludes_itself(at)
         is_old = self.schemas.documents.minor == 0
         converted: dict[str, Any] = {}
         if isinstance(value.get("$ref"), str):
@@ -297,10 +315,20 @@ class _Conversion:
             self.uses.add(name)
             converted["$ref"] = f"#/schemas/{name}"
         for key, entry in value.items():
+            if (is_part or is_whole) and key == "additionalProperties" and entry is False:
+                continue
+            if key == "readOnly" and self.side == "request":
+                continue  # what is still there may be sent
+            if (is_part or is_whole) and key == "allOf" and isinstance(entry, list):
+                converted[key] = [self.schema(part, absent, is_part=True) for part in at.items(key)]
+                continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
                 continue  # in 3.0 a reference hides what stands beside it
             if key in _COPIED and (entry is not None or key in ("default", "const")):
                 converted |= self._convert_keyword(key, entry, at, absent)
+        if is_whole:
+            converted["unevaluatedProperties"] = False
+            self.schemas.notes.append(_CLOSED)
         self._add_example(at, converted)
         _convert_bytes(converted, is_old=is_old)
         converted = drop_text(converted)
@@ -338,6 +366,21 @@ class _Conversion:
             return {}
         return {key: entry}
 
+    def _excludes_itself(self, at: Located) -> bool:
+        """Whether one part of an `allOf` forbids properties that another has: what is meant is the whole."""
+        if not isinstance(at.value, dict) or "allOf" not in at.value:
+            return False
+        parts: list[tuple[frozenset[str], bool]] = []
+        waiting = [(at, 8)]
+        for part, depth in waiting:  # grows while it is read
+            target = self.schemas.documents.resolve(part)
+            names = frozenset(name for name, _ in self.schemas.documents.entries(target, "properties"))
+            is_closed = target.field("additionalProperties") is False and target.field("patternProperties") is None
+            parts.append((names, is_closed))
+            waiting += [(inner, depth - 1) for inner in target.items("allOf") if depth]
+        known = frozenset[str]().union(*(names for names, _ in parts))
+        return any(is_closed and not known <= names for names, is_closed in parts)
+
     def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
         """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
         flag = _FLAGS[self.side]
@@ -351,7 +394,15 @@ class _Conversion:
         return frozenset(names)
 
     def _find_hidden(self, at: Located) -> frozenset[str]:
-        return self._find_absent(at) if self.side == "request" else frozenset()
+        """The properties that requests do not have: `readOnly`, unless the schema or its examples need them.
+
+        An object that is part of a request may be a reference to what there is, by an `id` that only the API makes.
+        """
+        if self.side != "request":
+            return frozenset()
+        examples = [at.field("example"), *(item.value for item in at.items("examples"))]
+        shown = {name for example in examples if isinstance(example, dict) for name in example}
+        return self._find_absent(at) - _to_strings(at.field("required")) - shown
 
     def _add_example(self, at: Located, schema: dict[str, Any]) -> None:
         example = at.get("example")

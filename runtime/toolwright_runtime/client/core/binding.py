@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
 from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
-from ..transports.connecting import Connection, Target, create_client
+from ..transports.connecting import Connection, Target, create_client, narrow
 from .calls import call_content, call_model
 from .in_flight import InFlight
 from .options import (
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import ContentBlock
 
+    from ...observability.failures import Failures
     from ...package import Package
     from ..features.callbacks import SdkCallbacks
+    from .responses import CallResponse
 
 __all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
 
@@ -58,12 +60,14 @@ class Binding:
     - `CallRefused` where `confirm` said no.
     - `mcp.MCPError` for a protocol error, such as an unknown tool; for an answer that is none of MCP's
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
-      (`mcp_types.REQUEST_TIMEOUT`); and for a connection that is lost.
+      (`mcp_types.REQUEST_TIMEOUT`). Where the connection is to blame, it is a `ConnectError`: `Unauthorized`,
+      `Forbidden`, `NotMCP`, `ServerExited`, or a server that cannot be reached.
     - `TypeError` or `ValueError` for an argument that is no JSON value; nothing is sent then. The same for an answer
       of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
     """
 
     _package: ClassVar[Package]
+    _toolset: ClassVar[str | None] = None
 
     def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
         """Not to be called: `connect` gives a client."""
@@ -87,10 +91,12 @@ class Binding:
         on_sample: OnSample | None = None,
         roots: Roots | None = None,
         headers: Mapping[str, str] | None = None,
+        toolset: str | None = None,
         auth: Auth | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         drift: Literal["ignore", "warn", "error"] = "ignore",
+        raise_errors: bool = False,
     ) -> AbstractAsyncContextManager[Self, None]:
         """Connect for the length of an `async with` block, which gives the client.
 
@@ -124,6 +130,7 @@ class Binding:
             roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
                 `async`. `None` tells servers nothing of roots.
             headers: HTTP headers of every request; only for a URL.
+            toolset: The one of the server's toolsets to see; only for a URL and a command of a generated server.
             auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
                 asks for one or for more scopes; the seconds of `timeout` go on meanwhile. Only for a URL.
             env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
@@ -132,6 +139,9 @@ class Binding:
             drift: What to do where the server's tools are not those that this client was compiled for: another title or
                 description, other schemas or annotations, tools that are new or not listed any more. `warn` gives a
                 `DriftWarning`, and `error` raises `DriftError`, when the block is entered. `ignore` asks for nothing.
+            raise_errors: Raise what a handler raised, itself, in the place of `Internal error in … (reference …)`: for
+                tests. Only for a server object in this process that `build_server` made. A `ToolError` is a
+                `ToolFailed` as always.
 
         Raises:
             TypeError: The target is none of these.
@@ -140,6 +150,7 @@ class Binding:
         """
         if drift not in ("ignore", "warn", "error"):
             raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
+        failures = _keep_failures(target) if raise_errors else None
         own = getattr(target, "read_timeout_seconds", None) if isinstance(timeout, Omit) else None
         seconds = (own or TIMEOUT) if isinstance(timeout, Omit) else timeout
         options = Options(seconds, confirm, on_call, on_progress, max_result_bytes, confirm_all, sanitize)
@@ -156,8 +167,11 @@ class Binding:
 
             return for_sdk(callbacks, in_flight, on_message)
 
+        if toolset is not None or cls._toolset is not None:
+            target, headers = narrow(target, headers, toolset, cls._toolset)
         client = create_client(
             target,
+            identity=(cls._package.name, cls._package.version),
             given=given,
             callbacks=answering,
             on_message=on_message,
@@ -168,7 +182,7 @@ class Binding:
             env=env,
             cwd=cwd,
         )
-        binding = cls(Session(client, in_flight), subscriptions, options)
+        binding = cls(Session(client, in_flight, failures), subscriptions, options)
 
         async def opened() -> None:
             if drift != "ignore":
@@ -205,6 +219,41 @@ class Binding:
         )
         return other
 
+    def tools_for(self, target: str) -> list[dict[str, Any]]:
+        """The tools as an API of models takes them, for the `tools` of a request.
+
+        Args:
+            target: The API: `openai`, `openai-responses`, `openai-strict`, `anthropic`, `anthropic-strict`, `gemini`,
+                `gemini-developer-api` or `bedrock`.
+
+        Raises:
+            ValueError: There is no such API.
+        """
+        from ..features.functions import list_functions
+
+        return list_functions(self._package, target, self._toolset)
+
+    async def call_for(self, target: str, name: str, arguments: Mapping[str, Any] | str) -> CallResponse[Any]:
+        """Call the tool that a model chose among `tools_for`, with the arguments that it gave.
+
+        Args:
+            target: The API.
+            name: The function's name.
+            arguments: What the model gave: an object, or its JSON.
+
+        Returns:
+            The whole response; what a tool answers that failed is one, too.
+
+        Raises:
+            ProjectionError: There is no such function, or its arguments cannot be read; the message is for the model.
+            ValueError: There is no such API.
+        """
+        from ..features.functions import read_call
+        from .responses import Responses
+
+        tool_name, given = read_call(self._package, target, name, arguments, self._toolset)
+        return await Responses(self).call(self._package.tools[tool_name], given)
+
     @property
     def raw(self) -> Client:
         """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
@@ -232,3 +281,12 @@ class Binding:
         """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         return (await call_content(self._session, self._options, tool, arguments, extra))[0]
+
+
+def _keep_failures(target: Target) -> Failures:
+    """The exceptions of a server's handlers, which are kept from now on. Raises ValueError where it has none."""
+    failures: Failures | None = getattr(target, "failures", None)
+    if failures is None:
+        raise ValueError("raise_errors is for a server object that build_server made; this target is none")
+    failures.keep()
+    return failures

@@ -30,7 +30,7 @@ from .errors import ToolFailed
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
 
-    from ...package import Package
+    from ...package import Package, Tool
     from .binding import Binding
 
 P = ParamSpec("P")
@@ -97,6 +97,16 @@ class Responses:
         """Take the client, whose connection and options are used."""
         self._session, _, self._options = client.__toolwright__
 
+    async def call(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
+        """Call any tool, with its arguments by their names in its `inputSchema`."""
+        output = tool.Output
+        try:
+            if output is None:
+                return CallResponse(*await call_content(self._session, self._options, tool, arguments, None))
+            return CallResponse(*await call_model(self._session, self._options, tool, arguments, None, output))
+        except ToolFailed as failed:
+            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
+
     async def _call(
         self,
         name: str,
@@ -146,6 +156,30 @@ class Responding(Generic[P, T]):
             return self
         method: Callable[..., Coroutine[Any, Any, Any]] = self._method
         return partial(method, instance)
+
+
+class Sharing(Generic[P, T]):
+    """What stands in the class of a toolset's client for a method of the whole client."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
+        """Take what stands in the class of the client."""
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> Sharing[P, T]: ...
+
+    @overload
+    def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
+
+    def __get__(self, instance: Binding | None, owner: type[object]) -> Sharing[P, T] | Callable[P, T]:
+        """The same method."""
+        return self if instance is None else partial(self._method, instance)
+
+
+def sharing(method: Callable[Concatenate[Any, P], T]) -> Sharing[P, T]:
+    """The method of a tool, from the class of a client, for the class of a toolset's client."""
+    return Sharing(method)
 
 
 def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]:

@@ -14,9 +14,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...mcp.revisions import Revision
+from ...values.terminal import shorten
 from ..features.list_pages import fetch_pages
 from ..transports.bounds import Bound, TooLargeError, at_most
-from ..transports.guarded import SafeTransport, describe_problems, failure_of
+from ..transports.guarded import SafeTransport, describe_problems, explain
 from ..transports.parameter_headers import ParameterHeaders
 from .errors import ResultTooLarge, safe_to_show, to_url_error
 from .input_required import send_until_result
@@ -41,12 +42,15 @@ if TYPE_CHECKING:
     )
     from pydantic import BaseModel, TypeAdapter, ValidationError
 
+    from ...observability.failures import Failures
     from ...package import Tool
     from .in_flight import InFlight
     from .options import OnProgress, Options
 
 _Result = TypeVar("_Result", bound="BaseModel")
 _Page = TypeVar("_Page", bound="PaginatedResult")
+
+_RESULT_TYPES: Final = ("complete", "input_required", "task")
 
 _URL_ATTEMPTS: Final = 3
 """How often a person is asked to visit URLs for one request."""
@@ -64,9 +68,13 @@ class Session:
     - what a callback raised.
     """
 
-    def __init__(self, client: Client, in_flight: InFlight) -> None:
-        """Take a client, which need not be open yet, and what keeps account of its requests."""
+    def __init__(self, client: Client, in_flight: InFlight, failures: Failures | None = None) -> None:
+        """Take a client, which need not be open yet, and what keeps account of its requests.
+
+        What is kept in `failures` is raised in the place of the answer that refers to it.
+        """
         self.client = client
+        self._failures = failures
         self.in_flight = in_flight
         self._headers = ParameterHeaders(client)
 
@@ -180,7 +188,30 @@ class Session:
 
         Raises:
             mcp.shared.exceptions.UrlElicitationRequiredError: Nobody can be asked, said no, or was asked too often.
+            BaseException: What the handler raised, where failures are kept.
         """
+        from mcp import MCPError
+
+        try:
+            answer: _Result | MCPError = await self._send_until_visited(request, result, options, read, is_asked_in)
+        except MCPError as error:
+            answer = error
+        failure = self._find_failure(answer.error if isinstance(answer, MCPError) else answer)
+        if failure is not None:
+            raise failure  # here, so that its own cause and context stay
+        if isinstance(answer, MCPError):
+            raise answer
+        return answer
+
+    async def _send_until_visited(
+        self,
+        request: Request[Any, Any],
+        result: type[_Result] | TypeAdapter[_Result],
+        options: Options,
+        read: Callable[[ValidationError], _Result] | None,
+        is_asked_in: bool,
+    ) -> _Result:
+        """Send one request, and again where a person was to visit a URL first."""
         from mcp import MCPError
         from mcp_types import URL_ELICITATION_REQUIRED
 
@@ -197,6 +228,12 @@ class Session:
                     raise typed from None
         raise AssertionError
 
+    def _find_failure(self, answer: BaseModel) -> BaseException | None:
+        """What the handler raised that an answer refers to, where the server is in this process and keeps it."""
+        if self._failures is None or not self._failures.are_there:
+            return None
+        return self._failures.take(answer.model_dump_json())
+
     async def _send(
         self,
         request: Request[Any, Any],
@@ -212,7 +249,7 @@ class Session:
         ours = asks or isinstance(self.client.server, SafeTransport)
         async with self._request(options, options.timeout if ours else None, is_asked_in):
             try:
-                return await self.client.session.send_request(
+                answer = await self.client.session.send_request(
                     request,
                     result,
                     request_read_timeout_seconds=math.inf if ours or options.timeout is None else options.timeout,
@@ -221,7 +258,19 @@ class Session:
             except ValidationError as error:
                 if read is None:
                     raise
-                return read(error)
+                answer = read(error)
+        self._check_kind(answer)
+        return answer
+
+    def _check_kind(self, answer: BaseModel) -> None:
+        """Refuse a result of a kind that this client does not know (MCP 2026-07-28, basic, "Result Type")."""
+        from mcp import MCPError
+        from mcp_types import PARSE_ERROR
+
+        kind = getattr(answer, "result_type", None)
+        if kind is not None and kind not in _RESULT_TYPES and self.modern:
+            message = f"the server's answer is not what MCP says: its resultType is {shorten(str(kind))!r}"
+            raise MCPError(code=PARSE_ERROR, message=message)
 
     @asynccontextmanager
     async def _request(
@@ -229,7 +278,7 @@ class Session:
     ) -> AsyncGenerator[None, None]:
         """The time and the size of an answer, and what the SDK raises for one that is wrong."""
         from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+        from mcp_types import PARSE_ERROR
         from pydantic import ValidationError
 
         with safe_to_show(), at_most(options.max_result_bytes) as bound:
@@ -242,11 +291,9 @@ class Session:
                         message = f"the server's answer is not what MCP says: {wrong}"
                         raise MCPError(code=PARSE_ERROR, message=message) from None
             except MCPError as error:
-                why = failure_of(self.client)
-                if error.code == CONNECTION_CLOSED and why is not None:
-                    raise MCPError(code=CONNECTION_CLOSED, message=why) from bound.broken
-                if bound.broken is not None:
-                    raise error from bound.broken
+                better = explain(error, self.client)
+                if bound.broken is not None or better is not error:
+                    raise better from bound.broken
                 raise
 
 

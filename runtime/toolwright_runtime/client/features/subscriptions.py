@@ -115,7 +115,7 @@ class Subscriptions:
             resources: The URIs of the resources to hear of.
 
         Raises:
-            mcp.MCPError: The server refused, did not answer in time, or is gone.
+            mcp.MCPError: The server refused, did not answer in time, is gone, or does not tell of resources.
             TypeError: `resources` is one string.
             ValueError: There is nothing to listen for.
         """
@@ -132,7 +132,8 @@ class Subscriptions:
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
         """Before 2026-07-28: `resources/subscribe` for each URI (MCP 2025-11-25, server/resources, "Subscriptions")."""
-        from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams
+        from mcp import MCPError
+        from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
         backlog = _Backlog(session.client, lists, resources)
         self._backlogs.append(backlog)
@@ -141,7 +142,12 @@ class Subscriptions:
             for uri in dict.fromkeys(resources):
                 self._subscribed[uri] += 1
                 wanted.append(uri)
-                await session.send(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult, options)
+                try:
+                    await session.send(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult, options)
+                except MCPError as error:
+                    if error.code == METHOD_NOT_FOUND:
+                        raise _make_silent_error() from error
+                    raise
             yield backlog
         finally:
             self._backlogs.remove(backlog)
@@ -286,6 +292,17 @@ class _Subscribed:
             if isinstance(why, MCPError):
                 raise make_safe_to_show(why) from None
             raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from None
+
+
+def _make_silent_error() -> Exception:
+    from mcp import MCPError
+    from mcp_types import METHOD_NOT_FOUND
+
+    message = (
+        "this server does not tell of changed resources (it has no method `resources/subscribe`); a generated server "
+        "does if its manifest has `resources` or `resourceTemplates`, or `server: {capabilities: {resources: true}}`"
+    )
+    return MCPError(code=METHOD_NOT_FOUND, message=message)
 
 
 def _make_overflow_error() -> Exception:

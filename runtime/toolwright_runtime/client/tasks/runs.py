@@ -25,7 +25,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from ..core.errors import ResultTooLarge, make_safe_to_show
-from ..transports.guarded import SafeTransport, failure_of
+from ..transports.guarded import SafeTransport, has_failed
 from .errors import TaskCancelled, TaskExpired, TasksUnsupported
 from .requests import TaskRequests, offers_tasks
 from .states import ToolTaskState, WireTask
@@ -330,7 +330,7 @@ class TaskRun:
         """Whether an answer was lost on its way, over a connection on which the next may come."""
         client = self._requests.session.client
         over_http = isinstance(client.server, SafeTransport) and client.server.over_http
-        return error.code in codes and over_http and failure_of(client) is None
+        return error.code in codes and over_http and not has_failed(client)
 
     def _retry_later(self, error: MCPError, codes: frozenset[int]) -> None:
         """Have the next look come later where an answer was lost; raise the error where it was not, or too often."""

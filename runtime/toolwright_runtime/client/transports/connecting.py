@@ -7,15 +7,16 @@ never becomes a process, and nothing is opened before the block is entered.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from ...observability.logs import named_after, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
-from .guarded import describe_problems, failure_of
+from .guarded import describe_problems, explain
 from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from ...sdk.server import MCPServer, Server
+    from .refusals import Refusals
 
 
 Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport | Client"
@@ -37,9 +39,37 @@ Target: TypeAlias = "str | Sequence[str] | Server[Any] | MCPServer | Transport |
 _T = TypeVar("_T")
 
 
+_TOOLSET: Final = "X-MCP-Toolset"
+
+
+def narrow(
+    target: Target, headers: Mapping[str, str] | None, toolset: str | None, own: str | None
+) -> tuple[Target, Mapping[str, str] | None]:
+    """The target and the headers with which a server offers only a toolset.
+
+    Args:
+        target: What to connect to.
+        headers: The headers so far.
+        toolset: The toolset that the caller asks for.
+        own: The toolset that the client itself is for.
+
+    Raises:
+        ValueError: The target can be told of no toolset, and the caller asks for one.
+    """
+    name = toolset or own
+    if isinstance(target, str):
+        return target, {**(headers or {}), _TOOLSET: str(name)}
+    if _is_command(target):
+        return [*target, "--toolset", str(name)], headers
+    if toolset is not None:
+        raise ValueError("toolset is for a URL or a command; a server object is built with build_server(…, toolset=…)")
+    return target, headers
+
+
 def create_client(
     target: Target,
     *,
+    identity: tuple[str, str] | None = None,
     given: Sequence[str] = (),
     callbacks: Callable[[], Mapping[str, Any]] = dict,
     on_message: MessageHandlerFnT | None = None,
@@ -54,9 +84,10 @@ def create_client(
 
     Args:
         target: What to connect to.
+        identity: The name and the version that the client tells servers; by default the SDK's.
         given: The names of the callbacks that the caller gave.
         callbacks: Gives these as parameters of `mcp.Client`.
-        hear: Is told of the server's notifications.
+        on_message: Is told of the server's notifications.
         timeout: Seconds that each step of opening the connection may take.
         max_result_bytes: Bytes that a message may have which answers no request with a bound of its own; `None` for no
             bound. Only for a URL and a command.
@@ -84,6 +115,10 @@ def create_client(
         return target
     server = _create_transport(target, headers or {}, auth, env, cwd, Bounds(max_result_bytes))
     given_back: dict[str, Any] = {"message_handler": on_message, **callbacks()}
+    if identity is not None:
+        from mcp_types import Implementation
+
+        given_back["client_info"] = Implementation(name=identity[0], version=identity[1])
     return mcp.Client(server, read_timeout_seconds=timeout, **given_back)
 
 
@@ -119,7 +154,9 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
 
         Raises:
             OSError: The command cannot be started.
-            mcp.MCPError: The server cannot be reached, says no, or ends.
+            ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotMCP` or
+                `ServerExited`.
+            mcp.MCPError: It answers with an error of the protocol.
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
         redact_library_logs()
@@ -127,7 +164,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             with named_after(self._package):  # and in what the connection begins, too
                 await self._client.__aenter__()
         except ExceptionGroup as group:
-            raise make_safe_to_show(_describe_refusal(_unwrap_only(group), failure_of(self._client))) from None
+            raise make_safe_to_show(_describe_refusal(_unwrap_only(group), self._client)) from None
         if self._opened is not None:
             try:
                 await self._opened()
@@ -173,14 +210,14 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
     return isinstance(error, ExceptionGroup)
 
 
-def _describe_refusal(error: Exception, why: str | None) -> Exception:
+def _describe_refusal(error: Exception, client: Client) -> Exception:
     """What the caller is told where a connection could not be opened."""
     from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
+    from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
 
-    if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and why is not None:
-        return MCPError(code=CONNECTION_CLOSED, message=why)
+    if isinstance(error, MCPError):
+        return explain(error, client)
     if isinstance(error, ValidationError):
         return MCPError(
             code=PARSE_ERROR, message=f"the server's answer is not what MCP says: {describe_problems(error)}"
@@ -200,13 +237,15 @@ def _create_transport(
 ) -> Server[Any] | MCPServer | Transport:
     """The target as the SDK's client takes it."""
     from ...sdk.server import MCPServer, Server
-    from .bounded import over_http, over_stdio
+    from .bounded import over_http
+    from .process import ProcessTransport
 
     if isinstance(target, str):
-        transport = over_http(_check_url(target), headers, bounds, auth=auth)
-        return TolerantTransport(transport, over_http=True, address=_parse_address(target))
+        refusals: Refusals = {}
+        transport = over_http(_check_url(target), headers, bounds, refusals, auth)
+        return TolerantTransport(transport, refusals=refusals, address=_parse_address(target))
     if _is_command(target):
-        return TolerantTransport(over_stdio(_parse_command(target, env, cwd)), over_http=False, lines=bounds)
+        return TolerantTransport(ProcessTransport(_parse_command(target, env, cwd), bounds, sys.stderr))
     if isinstance(target, Server | MCPServer):
         return target
     if isinstance(target, AbstractAsyncContextManager):

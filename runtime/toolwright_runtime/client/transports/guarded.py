@@ -8,20 +8,16 @@ while the caller waits. It understands nothing of what is said.
 from __future__ import annotations
 
 import re
-from contextlib import (
-    AbstractAsyncContextManager,
-    asynccontextmanager,
-    nullcontext,
-    suppress,
-)
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ...observability.logs import log
 from ...values.json import Json, is_group
 from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
-from .lines import LineReader
+from .process import ProcessTransport
+from .refusals import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 
     from anyio import CancelScope, Event
     from anyio.abc import TaskGroup, TaskStatus
-    from mcp import Client
+    from mcp import Client, MCPError
     from mcp.client import Transport
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
     from mcp.shared.message import SessionMessage
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from ..observability.telemetry import Telemetry
+    from .refusals import Refusals
 
 
 _ID: Final = re.compile(
@@ -51,9 +48,19 @@ _MOST_PROBLEMS: Final = 3
 """How many problems of one answer a message has."""
 
 
-def failure_of(client: Client) -> str | None:
-    """Why the connection of a client ended, where that is known better here than there."""
-    return client.server.failure if isinstance(client.server, SafeTransport) else None
+def has_failed(client: Client) -> bool:
+    """Whether the connection of a client has ended, for a reason that is known here."""
+    return isinstance(client.server, SafeTransport) and client.server.failure is not None
+
+
+def explain(error: MCPError, client: Client) -> MCPError:
+    """The error itself, or what says better why there is no answer: a `ConnectError`, where the connection is to blame.
+
+    Args:
+        error: What the SDK raised.
+        client: Whose request it was.
+    """
+    return client.server.explain(error) if isinstance(client.server, SafeTransport) else error
 
 
 def describe_problems(error: ValidationError) -> str:
@@ -80,32 +87,33 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
     Attributes:
         over_http: Whether requests have HTTP headers.
-        failure: Why the connection ended, in words; `None` where it did not, or was closed.
+        failure: Makes the exception that says why the connection ended; `None` where it did not, or was closed.
         on_notification: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
     """
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Transport | ProcessTransport,
         *,
-        over_http: bool,
-        lines: Bounds | None = None,
+        refusals: Refusals | None = None,
         address: tuple[str, int] | None = None,
     ) -> None:
         """Take a transport that is not open yet.
 
         Args:
             transport: The transport.
-            over_http: Whether requests have HTTP headers.
-            lines: The bounds of what the transport reads, where that is `ENCODING`; else it has its own.
+            refusals: Where an HTTP client notes why it has no answer for a request; `None` for any other transport.
             address: The host and the port of the server, where it has them.
         """
-        self.over_http = over_http
-        self.failure: str | None = None
+        self.over_http = refusals is not None
+        self.failure: Callable[[], MCPError] | None = None
         self.on_notification: Callable[[JSONRPCNotification], None] | None = None
         self._transport = transport
-        self._bounds = lines
-        self._lines = None if lines is None else LineReader(lines, self._longest, self._too_large)
+        self._refusals: Refusals = {} if refusals is None else refusals
+        self._process = transport if isinstance(transport, ProcessTransport) else None
+        self._bounds = None if self._process is None else self._process.bounds
+        if self._process is not None:
+            self._process.longest, self._process.too_large = self._longest, self._too_large
         self._under_way: dict[RequestId, _Request] = {}
         self._address = address
         self._telemetry: Telemetry | None = None
@@ -127,7 +135,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         """What the client is given for something that came."""
         from mcp_types import JSONRPCError, JSONRPCNotification
 
-        line = self._lines.read.popleft() if self._lines is not None and self._lines.read else None
+        line = None if self._process is None else self._process.line
         if isinstance(item, Exception):
             item = _answer_unreadable(item)
         if isinstance(item, Exception):
@@ -136,7 +144,11 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             self.on_notification(item.message)
         if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
             item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
-        request = self._under_way.pop(_answered_id(item) or "", None)
+        key = _answered_id(item)
+        request = self._under_way.pop("" if key is None else key, None)
+        refusal = self._refusals.pop(str(key), None)
+        if refusal is not None and isinstance(item.message, JSONRPCError):
+            item.message.error.data = replace(refusal, data=item.message.error.data)
         if line is not None and not line.is_text:
             return _refuse(item, "it holds bytes that are not UTF-8")
         if self._bounds is not None and line is not None and request is not None:
@@ -182,6 +194,14 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             if self._telemetry is not None:
                 self._telemetry.record_cancellation(message.params or {})
 
+    def explain(self, error: MCPError) -> MCPError:
+        """The error itself, or what says better why there is no answer."""
+        from mcp_types import CONNECTION_CLOSED
+
+        if isinstance(error.data, Refusal):  # which no server can send
+            return error.data.to_error(error)
+        return self.failure() if error.code == CONNECTION_CLOSED and self.failure is not None else error
+
     def _longest(self) -> Bound:
         """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
         bounds = [request.bound.most for request in self._under_way.values()]
@@ -194,7 +214,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         for request in self._under_way.values():
             if request.bound.most is not None:
                 request.bound.broken = TooLargeError(str(error), error.size, request.bound.most)
-        self._end(str(error))
+        self._end(partial(_make_closed, str(error)))
 
     @asynccontextmanager
     async def _open(self) -> AsyncGenerator[TransportStreams, None]:
@@ -232,21 +252,25 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
     async def _hold(self, done: Event, *, task_status: TaskStatus[TransportStreams]) -> None:
         is_open = False
         try:
-            with nullcontext() if self._lines is None else self._lines.use():
-                async with self._transport as streams:
-                    is_open = True
-                    task_status.started(streams)
-                    await done.wait()
+            async with self._transport as streams:
+                is_open = True
+                task_status.started(streams)
+                await done.wait()
         except Exception as error:
             if not is_open:
                 raise
             log().warning("the connection ended: %r", error)
-            self._end(f"the connection failed: {_find_first(error)!r}")
+            self._end(partial(_make_closed, f"the connection failed: {_find_first(error)!r}"))
 
-    def _end(self, why: str) -> None:
+    async def note_end(self) -> None:
+        """Note how the process ended that sends nothing any more."""
+        if self.failure is None and self._process is not None:
+            self.failure = await self._process.explain_end()
+
+    def _end(self, failure: Callable[[], MCPError]) -> None:
         """End the connection, as if the server had."""
         if self.failure is None:
-            self.failure = why
+            self.failure = failure
         if self._reading is not None:
             self._reading.end()
 
@@ -276,9 +300,12 @@ class _Reading:
 
         with anyio.CancelScope() as self._scope:
             if not self._ended:
-                return self._transport_above.record_answer(
-                    self._transport_above.receive_item(await self._stream.receive())
-                )
+                try:
+                    item = await self._stream.receive()
+                except anyio.EndOfStream:
+                    await self._transport_above.note_end()
+                    raise
+                return self._transport_above.record_answer(self._transport_above.receive_item(item))
         raise anyio.EndOfStream
 
     async def aclose(self) -> None:
@@ -330,6 +357,13 @@ class _Writing:
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> bool | None:
         return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+def _make_closed(why: str) -> MCPError:
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED
+
+    return MCPError(code=CONNECTION_CLOSED, message=why)
 
 
 def _find_first(error: BaseException) -> BaseException:

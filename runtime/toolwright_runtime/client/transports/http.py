@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import httpx2
-from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from pydantic_core import from_json, to_json
 
 from ...values.json import Json
+from ...values.network_errors import describe
 from .bounds import Bounds, TooLargeError
+from .refusals import OPENING, Refusal, Refusals, hide_secrets, judge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -46,35 +48,50 @@ class NetworkClient(httpx2.AsyncClient):
     """Sends as its base does, and answers with a JSON-RPC error where there is no response that can be read."""
 
     def __init__(
-        self, headers: Mapping[str, str], bounds: Bounds | None = None, auth: httpx2.Auth | None = None
+        self,
+        headers: Mapping[str, str],
+        bounds: Bounds | None = None,
+        auth: httpx2.Auth | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
-        """Take the headers that every request has, the bounds of what is read, and who authorizes requests."""
+        """Take the headers that every request has, the bounds of what is read, and who authorizes requests.
+
+        In `refusals` it notes why a request has no answer.
+        """
         super().__init__(headers=dict(headers), timeout=httpx2.Timeout(_SECONDS, read=None), auth=auth)
         self._bounds = bounds or Bounds()
+        self._refusals: Refusals = {} if refusals is None else refusals
         self._cut: dict[str, str] = {}
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
-        asked = _read_request_id(await request.aread()) if request.method == "POST" else None
+        asked, method = _read_request(await request.aread()) if request.method == "POST" else (None, "")
         try:
             if asked is None and request.method != "GET":
                 with anyio.fail_after(_SECONDS_UNASKED):
-                    return await self._send(request, asked, options)
-            return await self._send(request, asked, options)
+                    return await self._send(request, asked, method, options)
+            return await self._send(request, asked, method, options)
         except TooLargeError as error:
             return _make_response(request, CONNECTION_CLOSED, str(error))
         except (httpx2.RequestError, TimeoutError) as error:
-            return _make_response(
-                request, CONNECTION_CLOSED, f"no answer from {_hide_secrets(request)}: {_describe_error(error)}"
-            )
+            is_unheard = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            verb = "cannot be reached" if is_unheard else "does not answer"
+            refusal = Refusal("unreachable", hide_secrets(request), f"{verb}: {describe(error)}")
+            return self._refuse(request, asked, refusal)
         except Exception as error:
             if self.auth is None:
                 raise
-            return _make_response(
-                request, CONNECTION_CLOSED, f"no authorization for {_hide_secrets(request)}: {_describe_error(error)}"
-            )
+            why = f"was not asked, because there is no authorization: {describe(error)}"
+            return self._refuse(request, asked, Refusal("unauthorized", hide_secrets(request), why))
 
-    async def _send(self, request: httpx2.Request, asked: str | None, options: Mapping[str, Any]) -> httpx2.Response:
+    def _refuse(self, request: httpx2.Request, asked: str | None, refusal: Refusal) -> httpx2.Response:
+        if asked is not None:
+            self._refusals[asked] = refusal
+        return _make_response(request, CONNECTION_CLOSED, f"{refusal.url} {refusal.why}")
+
+    async def _send(
+        self, request: httpx2.Request, asked: str | None, method: str, options: Mapping[str, Any]
+    ) -> httpx2.Response:
         sent: dict[str, Any] = {**options, "stream": True}
         response = await super().send(request, **sent)
         media = response.headers.get("content-type", "").lower()
@@ -88,6 +105,12 @@ class NetworkClient(httpx2.AsyncClient):
                 body = await self._read(response)
         finally:
             await response.aclose()
+        if asked is not None and (not response.is_success or method in OPENING):
+            refusal = judge(request, response, method, body)
+            if refusal is not None:
+                self._refusals[asked] = refusal
+                if response.is_success:
+                    return _make_response(request, PARSE_ERROR, f"{refusal.url} {refusal.why}")
         if body and response.is_success:
             answers = _is_answer_to(body, asked)
             if answers is None:
@@ -187,19 +210,12 @@ class _Events(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _hide_secrets(request: httpx2.Request) -> httpx2.URL:
-    """Where a request goes, without what may be secret."""
-    return request.url.copy_with(userinfo=b"", query=None, fragment=None)
-
-
-def _describe_error(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _read_request_id(body: bytes) -> str | None:
-    """The number of the request of JSON-RPC that is sent; `None` where it is none, so that it gets no answer."""
+def _read_request(body: bytes) -> tuple[str | None, str]:
+    """The number of the request of JSON-RPC that is sent, or `None` where it gets no answer; and its method."""
     message = from_json(body)
-    return str(message["id"]) if "method" in message and "id" in message else None
+    if "method" in message and "id" in message:
+        return str(message["id"]), str(message["method"])
+    return None, ""
 
 
 def _is_answer_to(body: bytes, asked: str | None) -> bool | None:

@@ -31,6 +31,7 @@ def build_core(
     local_scopes: Sequence[str] = (),
     audit: Audit | None = None,
     threads: int = THREADS,
+    toolset: str | None = None,
 ) -> Core:
     """The core of a server that answers for a package with `handlers`; as for `build_server`."""
     required_features.check(package)
@@ -47,7 +48,7 @@ def build_core(
 
         recorder = make_recorder(package, audit)
     complete = _bind(package, present) if package.has_calls else present
-    return Core(package, complete, server_parts, local(local_scopes), store, recorder, pool)
+    return Core(package, complete, server_parts, local(local_scopes), store, recorder, pool, toolset)
 
 
 def _bind(package: Package, handlers: object) -> object:

@@ -15,6 +15,7 @@ from ...mcp.downgrades import tool_for
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
 from ...mcp.vocabulary import SECTIONS, SERVER_INFO_META_KEY
+from ...observability.failures import Failures
 from ...observability.logs import logger, name_after
 from ..execution.slots import Slot
 from ..execution.threads import Threads
@@ -26,14 +27,15 @@ from ..middlewares.in_flight import InFlight
 from ..middlewares.lost_store import LostStore
 from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation
+from ..toolsets import Toolsets
 from .call_state import CURRENT
 from .exchange import chain
-from .lists import Lists, StaleCursorError
+from .lists import Lists, Shows, StaleCursorError
 from .parts import Answer, Host, Part, Request
 from .principal import Principal, current
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ...package import Package
     from ...policy.scopes import Scopes
@@ -63,9 +65,11 @@ class Core:
         prompts: The prompts, likewise.
         resources: The resources and resource templates, likewise, and to tell that one changed.
         scopes: Who may use what; `None` where anybody may.
+        toolsets: Which part of the tools is there.
         store: Where what outlives a request is kept.
         tasks: What makes tasks of calls; `None` where no tool has `taskSupport`.
         threads: Where plain `def` methods of the handlers run.
+        failures: What handlers raised, for a client in this process.
         recorder: Where calls are recorded; `None` where they are not.
         instrumentation: Sees all messages.
         in_flight: Knows the requests that are being answered.
@@ -74,6 +78,7 @@ class Core:
         input_requests: Asks clients in the middle of requests.
         changes: What changed of the lists.
         publishers: Those who tell clients of changes.
+        streams: What ends the streams on which they are told, each with its answer.
         identity: What the server says that it is (MCP 2026-07-28, schema, `Implementation`).
         has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
     """
@@ -87,8 +92,10 @@ class Core:
         store: Store,
         recorder: Recorder | None = None,
         threads: Threads | None = None,
+        toolset: str | None = None,
     ) -> None:
         """Put the parts together; `build_core` checks the handlers first."""
+        self.toolsets = Toolsets(package.manifest, toolset)
         self.package = package
         self.store = store
         self.recorder = recorder
@@ -98,6 +105,7 @@ class Core:
         self.has_sessions = True
         self.changes = ChangeLog()
         self.publishers: list[Publish] = []
+        self.streams: list[Callable[[], None]] = []
         self.lifespan = Lifespan(
             handlers,
             partial(_kept, package, store),
@@ -109,7 +117,9 @@ class Core:
         self._lists = lists
         self.lists = lists.by_name
         self.tools, self.prompts, self.resources = lists.tools, lists.prompts, lists.resources
-        host = Host(package, handlers, lists, logger(package.name), self.scopes, store, self.tasks, self.threads)
+        self.failures = Failures()
+        log, scopes, failures = logger(package.name), self.scopes, self.failures
+        host = Host(package, handlers, lists, log, scopes, store, self.tasks, self.threads, failures)
         self.methods: dict[str, Answer] = {}
         for part in parts:
             self.methods |= part.answers(host)
@@ -160,9 +170,15 @@ class Core:
         return {"resultType": "complete", **result, "_meta": meta}
 
     def stop(self) -> None:
-        """Begin no more tasks, since the server is going to end; those under way go on."""
+        """Begin no more tasks, since the server is going to end; those under way go on. Subscriptions are answered."""
         if self.tasks is not None:
             self.tasks.engine.stop()
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        """Answer the requests that are open until somebody ends them."""
+        for end in self.streams:
+            end()
 
     async def _publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
@@ -187,7 +203,10 @@ class Core:
             except StaleCursorError:
                 raise ProtocolError(INVALID_PARAMS, "Invalid cursor") from None
         slot = Slot(self.threads)
-        request = Request(exchange.method, exchange.id, params, exchange.revision, exchange.channel(), principal, slot)
+        channel, tools = exchange.channel(), self.toolsets.present()
+        request = Request(
+            exchange.method, exchange.id, params, exchange.revision, channel, principal, slot, tools=tools
+        )
         result = await self.input_requests.answer(self.methods[exchange.method], request)
         return self.stamp(result, exchange.revision)
 
@@ -195,10 +214,13 @@ class Core:
         """A page of a list. The first is kept until the list changes, since every client begins with it."""
         name = LISTS[method]
         allowed = None if self.scopes is None else self.scopes.relevant(principal, name)
-        key = _Page(name, self.lists[name].version, revision, principal.kind, allowed)
+        tools = self.toolsets.present() if name == "tools" else None
+        key = _Page(name, self.lists[name].version, revision, principal.kind, allowed, tools)
         if cursor is None and key in self._pages:
             return self._pages[key]
-        shows = None if self.scopes is None else partial(self.scopes.shows, principal, name)
+        shows: Shows | None = None if self.scopes is None else partial(self.scopes.shows, principal, name)
+        if tools is not None:
+            shows = partial(_shows, tools, shows)
         answer = self._lists.answer(name, cursor, revision, shows)
         if name == "tools":
             answer["tools"] = [tool_for(definition, revision) for definition in answer["tools"]]
@@ -210,6 +232,10 @@ class Core:
         return answer
 
 
+def _shows(tools: frozenset[str], shows: Shows | None, name: str) -> bool:
+    return name in tools and (shows is None or shows(name))
+
+
 class _Page(NamedTuple):
     """What the first page of a list depends on."""
 
@@ -218,6 +244,7 @@ class _Page(NamedTuple):
     revision: str
     kind: str
     allowed: frozenset[str] | None
+    tools: frozenset[str] | None
 
 
 _IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "icons")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .steps import Call
 
 
+_MISFIT: Final = "a result that does not fit its outputSchema"
 _RESOURCES: Final = {"resource_link": "a resource link", "resource": "an embedded resource"}
 
 
@@ -51,6 +52,7 @@ class Dispatcher:
         """
         self._handlers = host.handlers
         self._log = host.log
+        self._failures = host.failures
         self._routes: dict[Tool, _Route] = {}
         self._may_link = "resources" in host.lists.by_name
         self._handles = _handle_registry(host)
@@ -70,7 +72,8 @@ class Dispatcher:
                 route = self._routes.get(tool) or self._prepare(tool)
                 if is_too_deep(values):
                     return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
-                if violations := route.input.find_errors(values, size=call.size):
+                violations = route.input.find_errors(values, size=call.size)
+                if violations and not route.takes_misfits:
                     return _refuse_arguments(tool, violations)
                 if (call_state := CURRENT.get()) is not None:
                     call_state.is_valid = True
@@ -85,7 +88,10 @@ class Dispatcher:
                 if call.begin is not None:
                     return await call.begin(call)
                 has_begun = True
-                value = await route.method(route.model.model_validate(values), context=context)
+                arguments = (
+                    self._misfits(tool, values, violations) if violations else route.model.model_validate(values)
+                )
+                value = await route.method(arguments, context=context)
                 try:
                     outcome = self._result(tool, route, value)
                 except DepthError as error:
@@ -108,12 +114,27 @@ class Dispatcher:
                     return refusal(text, "limited", "state_lost")
                 return self._refuse_failure(tool, error)
 
+    def _misfits(self, tool: Tool, values: Mapping[str, Any], violations: list[str]) -> object:
+        """Arguments that are sent although the schema refuses them."""
+        from ...http.calls import Misfits
+
+        self._log.warning("%s is called with arguments that do not fit: %s", tool.name, "; ".join(violations))
+        return Misfits(values)
+
+    def _takes_misfits(self, tool: Tool) -> bool:
+        if not tool.takes_misfits:
+            return False
+        from ...http.calls import Handlers
+
+        return isinstance(self._handlers, Handlers) and self._handlers.takes_misfits(tool)
+
     def _prepare(self, tool: Tool) -> _Route:
         validator, model = get_output_validator(tool), tool.Output
         route = _Route(
             input=get_input_validator(tool),
             model=tool.Input,
-            method=Method.of(self._handlers, tool.method),
+            method=Method.of(self._handlers, tool.method, "tool"),
+            takes_misfits=self._takes_misfits(tool),
             is_confirmed=bool(tool.policy.get("confirm")),
             extent=tool.policy.get("sanitize", DEFAULT_EXTENT),
             output=None if validator is None or model is None else _Output(validator, model),
@@ -180,24 +201,22 @@ class Dispatcher:
         )
 
     def _refuse_result(self, tool: Tool, violations: Sequence[str]) -> Outcome:
-        reference_id = reference()
-        self._log.error(
-            "%s returned a result that does not fit its outputSchema (reference %s):\n%s",
-            tool.method,
-            reference_id,
-            "\n".join(violations),
-        )
+        reference_id, lines = reference(), "\n".join(violations)
+        self._failures.note(reference_id, TypeError(f"{tool.method} returned {_MISFIT}:\n{lines}"))
+        self._log.error("%s returned %s (reference %s):\n%s", tool.method, _MISFIT, reference_id, lines)
         text = f"The result of {tool.name} does not fit its output schema (reference {reference_id})."
         return refusal(text, "failed", "output_schema", reference_id)
 
     def _refuse_depth(self, tool: Tool, error: DepthError) -> Outcome:
         reference_id = reference()
+        self._failures.note(reference_id, error)
         self._log.error("%s returned a result that cannot be sent (reference %s): %s", tool.method, reference_id, error)
         text = f"The result of {tool.name} cannot be sent: {error} (reference {reference_id})."
         return refusal(text, "failed", "result_depth", reference_id)
 
     def _refuse_failure(self, tool: Tool, error: BaseException) -> Outcome:
         reference_id = reference()
+        self._failures.note(reference_id, error)
         self._log.error("%s failed (reference %s)", tool.method, reference_id, exc_info=error)
         text = f"Internal error in {tool.name} (reference {reference_id})."
         return refusal(text, "failed", "internal_error", reference_id)
@@ -216,6 +235,7 @@ class _Route:
     input: Validator
     model: type[Model]
     method: Method
+    takes_misfits: bool
     is_confirmed: bool
     extent: Extent
     output: _Output | None

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from ...errors import ToolError
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
+from ...observability.failures import Failures
 from ...state.store import StateLost, find_state_lost
-from ...values.sanitizing import DEFAULT_EXTENT, Extent
+from ...values.sanitizing import DEFAULT_EXTENT, Extent, clean
 from ..execution.invocation import Method
 from ..execution.slots import Slot
 from ..execution.threads import NoFreeThreadError, Threads
@@ -80,6 +82,7 @@ class Request:
         principal: Who asks.
         slot: What the request takes up while it runs.
         more: What features of the server give to the context, by its names there.
+        tools: The names of the tools that are there for it, by its toolset; `None` where all are.
     """
 
     method: str
@@ -90,10 +93,11 @@ class Request:
     principal: Principal
     slot: Slot = field(default_factory=Slot)
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tools: frozenset[str] | None = None
 
     def with_more(self, more: Mapping[str, Any]) -> Request:
         """The same with this in the context."""
-        return Request(self.method, self.id, self.params, self.revision, self.channel, self.principal, self.slot, more)
+        return replace(self, more=more)
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
@@ -132,6 +136,7 @@ class Host:
         store: Where what outlives a request is kept.
         tasks: What makes tasks of calls; `None` where nothing does.
         threads: Where plain `def` methods of the handlers run.
+        failures: What handlers raised, for a client in this process.
     """
 
     package: Package
@@ -142,10 +147,13 @@ class Host:
     store: Store
     tasks: Any = None
     threads: Threads = field(default_factory=Threads)
+    failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Whether there is an entry with this key for the caller: it is on, and the caller has its scopes."""
+        """Whether there is an entry with this key for the caller: it is on, of its toolset, and of its scopes."""
         if key not in self.lists.by_name[section]:
+            return False
+        if section == "tools" and request.tools is not None and key not in request.tools:
             return False
         return self.scopes is None or self.scopes.allows(request.principal, section, key)
 
@@ -189,7 +197,8 @@ class Host:
 
         Raises:
             Refused: The method raised, or gave what `read` does not take: an internal error, whose reason is only in
-                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"). Or there was no thread.
+                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
+                `ToolError`, whose text the caller gets. Or there was no thread.
             StateLost: The method needed the store, which cannot be reached.
         """
         try:
@@ -199,9 +208,12 @@ class Host:
         except BaseException as error:  # a handler's SystemExit must not end the server
             if context.leaves(error) or isinstance(error, ProtocolError):
                 raise
+            if isinstance(error, ToolError):
+                raise ProtocolError(INTERNAL_ERROR, clean(error.message)) from None
             if find_state_lost(error) is not None:
                 raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
             reference_id = reference()
+            self.failures.note(reference_id, error)
             self.log.exception("%s failed (reference %s)", method.name, reference_id)
             raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method.name} (reference {reference_id})") from None
 

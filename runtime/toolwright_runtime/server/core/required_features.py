@@ -66,6 +66,7 @@ MANIFEST: Final = frozenset(
         "resources",
         "server",
         "storage",
+        "toolsets",
         "toolwright",
         "tools",
     }

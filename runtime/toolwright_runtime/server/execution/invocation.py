@@ -1,6 +1,7 @@
 """A method of the handlers, ready to be called: an `async def` here, a plain `def` in a worker thread.
 
-Takes the handlers object and a method's name; gives what the method gives. It knows nothing of the protocol.
+Takes the handlers object and a method's name; gives what the method gives, or the `around` of the handlers that runs
+around it. It knows nothing of the protocol.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .around import HandlerCall, find_around
 from .cancellation import is_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ..core.context import Context
+    from .around import Around, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,16 @@ class Method:
     """One method of the handlers."""
 
     name: str
+    kind: Kind
     _function: Callable[..., Any]
     _is_async: bool
+    _around: Around | None
 
     @classmethod
-    def of(cls, handlers: object, name: str) -> Method:
-        """Look the method up."""
+    def of(cls, handlers: object, name: str, kind: Kind) -> Method:
+        """Look the method up, and what runs around it."""
         function = getattr(handlers, name)
-        return cls(name, function, inspect.iscoroutinefunction(function))
+        return cls(name, kind, function, inspect.iscoroutinefunction(function), find_around(handlers))
 
     async def __call__(self, *arguments: object, context: Context) -> Any:
         """Run it, with the context as its last argument. A plain `def` runs in a worker thread, so that it can block.
@@ -43,11 +48,27 @@ class Method:
         """
         context.slot.method = self.name
         try:
-            return await self._run((*arguments, context), context)
+            if self._around is None:
+                return await self._run((*arguments, context), context)
+            return await self._run_around(self._around, arguments, context)
         except BaseException as error:
             if is_cancelled(error):
                 context.cancellation.tell()
             raise
+
+    async def _run_around(self, around: Around, arguments: tuple[object, ...], context: Context) -> Any:
+        given: Any = None
+
+        async def proceed() -> Any:
+            nonlocal given
+            given = await self._run((*arguments, context), context)
+            return given
+
+        call = HandlerCall(self.kind, self.name, arguments[0] if arguments else None, context)
+        value = await _await_value(around(call, proceed))
+        if value is None and given is not None:
+            raise TypeError(f"`around` returned None for {self.name}; end it with `return await proceed()`")
+        return value
 
     async def _run(self, arguments: tuple[object, ...], context: Context) -> Any:
         if self._is_async:

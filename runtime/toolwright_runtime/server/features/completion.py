@@ -84,7 +84,7 @@ class Completions:
             about: Mapping[str, Any] = request.params.get("context") or {}
             given: Mapping[str, str] = about.get("arguments") or {}
             row = self._package.prompts[key] if is_prompt else self._package.templates[key]
-            method = Method.of(host.handlers, row.completes or "")
+            method = Method.of(host.handlers, row.completes or "", "completion")
             context = host.context(request, key, "", {})
             values: list[str] = await host.handled(method, _texts, Completing(argument, value, given), context=context)
         else:

@@ -75,7 +75,7 @@ class _Getting:
         else:
             context = self.host.context(request, name, row.stem, extension)
             model: type[Model] = self.package.model(f"prompts.{row.method}", row.args_name)
-            handler = Method.of(self.host.handlers, row.method)
+            handler = Method.of(self.host.handlers, row.method, "prompt")
             read = partial(_render_messages, extent=self.host.extent)
             messages = await self.host.handled(handler, read, model.model_validate(arguments), context=context)
         for number, message in enumerate(messages, 1):

@@ -120,7 +120,7 @@ class _Reading:
         method = self.package.resources[uri].method
         if method is not None:
             context = self.host.context(request, uri, "", {})
-            handler = Method.of(self.host.handlers, method)
+            handler = Method.of(self.host.handlers, method, "resource")
             read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
             return await self.host.handled(handler, read, context=context)
         if "text" in extension:
@@ -142,7 +142,7 @@ class _Reading:
         wire, extension = self.package.entries("resourceTemplates")[row.uri]
         model: type[Model] = self.package.model(f"resources.{row.method}", row.params_name)
         context = self.host.context(request, uri, row.stem, extension)
-        handler = Method.of(self.host.handlers, row.method)
+        handler = Method.of(self.host.handlers, row.method, "resource")
         read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
         return await self.host.handled(handler, read, model.model_validate(values), context=context)
 

@@ -72,6 +72,7 @@ class Subscriptions:
         self._wants: dict[int, Wants] = {}
         self._changes = changes
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
+        self._open: set[ListenHandler] = set()
 
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
@@ -81,7 +82,7 @@ class Subscriptions:
     async def listen(
         self, ctx: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Answer `subscriptions/listen`: a stream that lasts until the client leaves or its token expires."""
+        """Answer `subscriptions/listen`: a stream until the client leaves, its token expires or the server ends."""
         uris = params.notifications.resource_subscriptions or ()
         if len(uris) > _SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
@@ -106,11 +107,18 @@ class Subscriptions:
     ) -> types.SubscriptionsListenResult:
         stream = ListenHandler(self._bus)  # one for each, since it closes all of its streams or none
         ending = None if seconds is None else asyncio.get_running_loop().call_later(seconds, stream.close)
+        self._open.add(stream)
         try:
             return await stream(ctx, params)
         finally:
+            self._open.discard(stream)
             if ending is not None:
                 ending.cancel()
+
+    def end(self) -> None:
+        """Answer each `subscriptions/listen`, since the server is going to end (MCP 2026-07-28, "Subscriptions")."""
+        for stream in self._open:
+            stream.close()
 
     async def greet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """A middleware: take note of a handshake, since from then on a client may keep what it reads."""

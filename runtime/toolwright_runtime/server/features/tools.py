@@ -79,7 +79,7 @@ class Calls:
             name: str = request.params["name"]
             call_state = CURRENT.get()
             if not host.offers(request, "tools", name):
-                note("denied", self._why_not(name, host))
+                note("denied", self._why_not(name, host, request))
                 raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
             tool = self._package.tools[name]
             if call_state is not None:
@@ -100,8 +100,10 @@ class Calls:
 
         return {"tools/call": call}
 
-    def _why_not(self, name: str, host: Host) -> str:
+    def _why_not(self, name: str, host: Host, request: Request) -> str:
         """Why a tool is not there for a caller, which the caller is not told."""
         if name not in self._package.tools:
             return "unknown_tool"
+        if request.tools is not None and name not in request.tools:
+            return "toolset"
         return "scope" if name in host.lists.by_name["tools"] else "switched_off"

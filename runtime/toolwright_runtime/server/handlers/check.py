@@ -10,6 +10,8 @@ import inspect
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from ..execution.around import NAME, find_around
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -67,6 +69,8 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         elif not _takes(method, len(entry.parameters)):
             names = ", ".join(parameter.partition(":")[0] for parameter in entry.parameters)
             wrong.append(f"{entry.name}{inspect.signature(method)} is called with ({names})")
+    if (around := find_around(handlers)) is not None and not _is_around(around):
+        wrong.append(f"{NAME} is not `async def {NAME}(self, call, proceed)`")
     parts: list[str] = []
     if wrong:
         lines = "".join(f"\n    {line}" for line in wrong)
@@ -87,6 +91,10 @@ def explain_abstract(needed: Sequence[Needed], handlers: type) -> str | None:
 def _list_stubs(who: str, needed: Sequence[Needed]) -> str:
     count = "a method. Add it" if len(needed) == 1 else f"{len(needed)} methods. Add them"
     return "\n\n".join([f"{who} {count}:", *(entry.stub for entry in needed)])
+
+
+def _is_around(method: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(method) and _takes(method, 2)
 
 
 def _takes(method: Callable[..., object], count: int) -> bool:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
+from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from ....observability.logs import named_after, redact_library_logs
 from ....state.store import MEMORY
+from ....values.sanitizing import clean
 from ...core.building import build_core
 from ...execution.threads import THREADS
+from ...toolsets import ASKED, HEADER
 from .awaited import Awaited
 from .direct import DirectHttp
 from .heads import Allowed
@@ -52,6 +55,7 @@ def package_app(
     state: str = MEMORY,
     audit: Audit | None = None,
     threads: int = THREADS,
+    toolset: str | None = None,
     **options: Unpack[HttpOptions],
 ) -> Starlette:
     """The server of a package as an ASGI application.
@@ -62,6 +66,7 @@ def package_app(
         state: As for `build_server`.
         audit: As for `build_server`.
         threads: As for `build_server`.
+        toolset: As for `build_server`.
         options: As for `asgi_app`.
 
     Raises:
@@ -70,7 +75,9 @@ def package_app(
         ValueError: As for `build_server` and `asgi_app`.
         Unserved: As for `build_server`.
     """
-    return asgi_app(build_core(package, handlers, state=state, audit=audit, threads=threads), **options)
+    return asgi_app(
+        build_core(package, handlers, state=state, audit=audit, threads=threads, toolset=toolset), **options
+    )
 
 
 def asgi_app(
@@ -147,10 +154,10 @@ def asgi_app(
 
         endpoint, routes = protect(direct, core, token_verifier)
         direct_endpoint = None
-    endpoint = _Named(endpoint, core.package.name)
+    endpoint = _Named(endpoint, core)
     if health:
         routes += health_routes(core)
-    app = _Application(routes=[Route(path, endpoint=endpoint), *routes], lifespan=lambda _: direct.running())
+    app = _Application(routes=[*_routes(path, endpoint, core), *routes], lifespan=lambda _: direct.running())
     app.path, app.endpoint, app.direct_endpoint = path, endpoint, direct_endpoint
     app.state.server = core
     redact_library_logs()
@@ -173,16 +180,37 @@ class _Application(Starlette):
             await super().__call__(scope, receive, send)
 
 
-class _Named:
-    """The endpoint, whose lines of the log are those of its package."""
+_TOOLSET: Final = HEADER.encode()
 
-    def __init__(self, app: ASGIApp, package: str) -> None:
-        self._app = app
-        self._package = package
+
+class _Named:
+    """The endpoint, for all tools or one toolset; its lines of the log are those of its package."""
+
+    def __init__(self, app: ASGIApp, core: Core, toolset: str | None = None) -> None:
+        self.app = app
+        self._core = core
+        self._toolset = () if toolset is None else (toolset,)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with named_after(self._package):
-            await self._app(scope, receive, send)
+        asked = [value.decode("latin-1").strip() for name, value in scope["headers"] if name == _TOOLSET]
+        if unknown := [name for name in asked if name not in self._core.toolsets]:
+            words = f"There is no toolset {clean(unknown[0])!r}: {self._core.toolsets.describe()}"
+            await JSONResponse({"error": words}, status_code=400)(scope, receive, send)
+            return
+        token = ASKED.set((*self._toolset, *asked)) if asked or self._toolset else None
+        try:
+            with named_after(self._core.package.name):
+                await self.app(scope, receive, send)
+        finally:
+            if token is not None:
+                ASKED.reset(token)
+
+
+def _routes(path: str, endpoint: _Named, core: Core) -> list[Route]:
+    """The endpoint, and one for each toolset below it."""
+    inner = endpoint.app
+    below = [Route(f"{path.rstrip('/')}/{name}", endpoint=_Named(inner, core, name)) for name in core.toolsets]
+    return [Route(path, endpoint=endpoint), *below]
 
 
 def _has_port(host: str) -> bool:

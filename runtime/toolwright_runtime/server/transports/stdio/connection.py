@@ -209,6 +209,7 @@ class Connection:
 
     async def cut_off(self) -> None:
         """Answer what is under way with errors, as far as the client takes them."""
+        self._core.end_streams()
         self._core.in_flight.end()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_ERRORS):
@@ -217,6 +218,7 @@ class Connection:
     async def disconnect(self) -> None:
         """Give what is under way time to end, since the client says no more; what waits for an answer of it fails."""
         self._is_disconnected = True
+        self._core.end_streams()
         if self._conversation is not None:
             await self._conversation.disconnect()
         try:

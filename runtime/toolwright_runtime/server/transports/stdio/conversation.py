@@ -25,7 +25,6 @@ from mcp_types import (
 
 from ....mcp.errors import UNWRITABLE
 from ....observability.logs import log
-from ...middlewares.in_flight import LISTENING
 from ...server import PackageServer
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Conversation:
     async def give(self, message: JSONRPCMessage) -> None:
         """Give the SDK a message."""
         match message:
-            case JSONRPCRequest(id=request, method=method) if method != LISTENING and request != _REPLAYED:
+            case JSONRPCRequest(id=request) if request != _REPLAYED:
                 self._due.add(request)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": request}):
                 self._due.remove(request)
@@ -102,10 +101,15 @@ class Conversation:
             await self.give(question)
 
     async def close(self) -> None:
-        """End it."""
+        """End it. That what it was about to say found no listener is an end like any other."""
         self.task.cancel()
         await asyncio.wait([self.task])
         self._given.close()
+        try:
+            with suppress(asyncio.CancelledError):
+                self.task.result()
+        except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
 
 
 class _Outgoing:

@@ -15,16 +15,21 @@ if TYPE_CHECKING:
     from toolwright_runtime.generated import CallRefused as CallRefused
     from toolwright_runtime.generated import CallResponse as CallResponse
     from toolwright_runtime.generated import Cancelled as Cancelled
+    from toolwright_runtime.generated import ConnectError as ConnectError
     from toolwright_runtime.generated import Declined as Declined
     from toolwright_runtime.generated import DriftError as DriftError
     from toolwright_runtime.generated import DriftWarning as DriftWarning
+    from toolwright_runtime.generated import Forbidden as Forbidden
     from toolwright_runtime.generated import InvalidResult as InvalidResult
     from toolwright_runtime.generated import ListChanged as ListChanged
+    from toolwright_runtime.generated import NotMCP as NotMCP
     from toolwright_runtime.generated import Omit as Omit
     from toolwright_runtime.generated import Question as Question
     from toolwright_runtime.generated import ResourceUpdated as ResourceUpdated
     from toolwright_runtime.generated import ResultTooLarge as ResultTooLarge
+    from toolwright_runtime.generated import ServerExited as ServerExited
     from toolwright_runtime.generated import ToolFailed as ToolFailed
+    from toolwright_runtime.generated import Unauthorized as Unauthorized
     from toolwright_runtime.generated import changes as changes
     from toolwright_runtime.generated import list_prompts as list_prompts
     from toolwright_runtime.generated import (

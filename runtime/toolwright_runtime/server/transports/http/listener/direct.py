@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from .....observability.logs import log, named_after
 from ....direct.keys import HANDED_OVER
+from ....toolsets import HEADER
 from .. import heads
 from ..direct import Response
 from .posts import END, LARGEST, read_post
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..direct import DirectHttp
     from ..heads import Head
 
+_TOOLSET: Final = HEADER.encode()
 _HEADS: Final = 1024
 """Heads whose meaning is kept: clients repeat theirs."""
 
@@ -72,7 +74,8 @@ class Endpoint:
 
     def _known(self, head: bytes) -> Known | None:
         post = read_post(head, self._path.encode())
-        said = None if post is None else self.direct.head(post.headers)
+        is_whole = post is not None and _TOOLSET not in head.lower()  # which the application looks at
+        said = self.direct.head(post.headers) if post is not None and is_whole else None
         return None if post is None or said is None else Known(said, post.length)
 
     async def answer_nobody(self, data: bytes, run: Run) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from toolwright.diagnostics import Diagnostic
     from toolwright.importers.acceptance import ImportResult
     from toolwright.importers.live import ServerListing
+    from toolwright.importers.openapi.options import Auth
 
 _T = TypeVar("_T")
 
@@ -82,6 +83,12 @@ def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
         help=f"{note}send and ask for this where there is a choice; may be given several times, the best first",
     )
     parser.add_argument("--server", metavar="SERVER", help=f"{note}call this server: its number, URL or description")
+    parser.add_argument(
+        "--auth",
+        metavar="HOW",
+        help=f"{note}authenticate like this, whatever the document says: bearer, basic, apiKey=HEADER, "
+        "apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables",
+    )
     parser.add_argument("--no-output-schema", action="store_true", help=f"{note}leave out all output schemas")
     parser.add_argument(
         "--trim-descriptions",
@@ -116,7 +123,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
     for option in ("--include", "--exclude", "--rename", "--media-type"):
         for value in getattr(arguments, option[2:].replace("-", "_")):
             words += [option, value]
-    for option in ("--server", "--trim-descriptions"):
+    for option in ("--server", "--auth", "--trim-descriptions"):
         value = getattr(arguments, option[2:].replace("-", "_"))
         words += [] if value is None else [option, str(value)]
     for option in ("--no-output-schema", "--group-by-tag"):
@@ -142,6 +149,7 @@ def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--name", help=f"the server's name (default: {default})")
     parser.add_argument("--prefix", default="", help="put in front of each tool's name")
     parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
+    parser.add_argument("--force", action="store_true", help="replace an imported file that was edited by hand")
 
 
 def _import_mcp(arguments: argparse.Namespace) -> int:
@@ -168,6 +176,15 @@ def _import_mcp(arguments: argparse.Namespace) -> int:
 
 
 def _import_tools(arguments: argparse.Namespace) -> int:
+    words = ["tools", arguments.file, *(["--name", arguments.name] if arguments.name is not None else [])]
+    words += [*(["--prefix", arguments.prefix] if arguments.prefix else []), *_list_output(arguments)]
+    command = f"toolwright import {shlex.join(words)}"
+    return _import(arguments.file, saved_list(arguments), arguments, "the file", command=command)
+
+
+def saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
+    """What makes a manifest of a saved list of tools."""
+
     def make() -> ImportResult:
         from toolwright.importers import acceptance, reading, tools
         from toolwright.project.files import disk
@@ -177,16 +194,21 @@ def _import_tools(arguments: argparse.Namespace) -> int:
         name = arguments.name or info.get("name") or Path(arguments.file).stem
         draft = tools.make_manifest(entries, name=name, info=info, prefix=arguments.prefix)
         checked = acceptance.repair(draft.manifest)
-        return acceptance.ImportResult(checked.manifest, "", (*draft.notes, *checked.notes), checked.warnings)
+        notes = (*draft.notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable))
+        return acceptance.ImportResult(checked.manifest, "", notes, checked.warnings)
 
-    return _import(arguments.file, make, arguments, "the file")
+    return make
+
+
+def _list_output(arguments: argparse.Namespace) -> list[str]:
+    return ["-o", arguments.output] if arguments.output else []
 
 
 def _import_openapi(arguments: argparse.Namespace) -> int:
     from toolwright.importers.openapi import sources as documents
 
     make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
-    words = [*(["--fragment"] if arguments.fragment else []), *(["-o", arguments.output] if arguments.output else [])]
+    words = [*(["--fragment"] if arguments.fragment else []), *_list_output(arguments)]
     command = " ".join(["toolwright import", describe_import(arguments.file, arguments), *map(shlex.quote, words)])
     return _import(documents.hide_credentials(arguments.file), make, arguments, "the document", command=command)
 
@@ -200,6 +222,7 @@ def openapi(
         UsageError: `--rename` is not OLD=NEW.
     """
     new_names = parse_renames(arguments.rename)
+    auth = parse_auth(arguments.auth)
 
     def make() -> ImportResult:
         from toolwright.importers.openapi import manifest as assembling
@@ -212,6 +235,7 @@ def openapi(
             media_types=arguments.media_type,
             output_schemas=not arguments.no_output_schema,
             server=arguments.server,
+            auth=auth,
             longest=arguments.trim_descriptions,
             pages=getattr(arguments, "pages", False),
         )
@@ -271,7 +295,7 @@ def _import(
     result, text = outcome
     if not arguments.output:
         out(text)
-    elif problem := _write(Path(arguments.output), text):
+    elif problem := write(Path(arguments.output), text, force=arguments.force):
         _report([problem])
         return 1
     notes = [*result.notes, *result.cost]
@@ -282,8 +306,14 @@ def _import(
     return 0
 
 
-def _write(path: Path, text: str) -> Diagnostic | None:
-    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is."""
+def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
+    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is.
+
+    Args:
+        path: The file.
+        text: What was imported.
+        force: Whether an imported file is replaced although it was edited.
+    """
     from toolwright.compile.syntax import yamlwriter
     from toolwright.diagnostics import Diagnostic, Place
     from toolwright.project.files import disk
@@ -293,6 +323,11 @@ def _write(path: Path, text: str) -> Diagnostic | None:
         if existing and existing.strip() and not yamlwriter.is_imported(existing):
             help_ = "move or delete it, or choose another file with `-o`"
             return Diagnostic("TW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
+        known = yamlwriter.origin(existing or "")
+        if known is not None and known.is_edited and existing != text and not force:
+            message = "this file was edited after it was imported, and is left as it is"
+            help_ = "move the changes into the `overlay` of a file that includes it, or lose them with `--force`"
+            return Diagnostic("TW403", message, Place(str(path)), help_)
         disk.create(path, text)
     except OSError as error:
         message = f"`{error.filename}` cannot be written: {error.strerror}"
@@ -304,6 +339,17 @@ def _report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]
     printer = Printer("text", strict=False)
     printer.add(diagnostics, documents)
     printer.close()
+
+
+def parse_auth(text: str | None) -> Auth | None:
+    """What `--auth` says. Raises UsageError if it is not a way to authenticate."""
+    from toolwright.importers.openapi.naming import SelectionError
+    from toolwright.importers.openapi.options import Auth
+
+    try:
+        return None if text is None else Auth.parse(text)
+    except SelectionError as error:
+        raise UsageError(str(error)) from error
 
 
 def parse_renames(entries: Sequence[str]) -> dict[str, str]:

@@ -28,6 +28,9 @@ TRIES: Final = 200
 _WITH_EXAMPLES: Final = 20
 """Of them, how many of the first prefer examples and defaults."""
 
+_BARE: Final = 50
+"""Values that are tried last: without anything that is optional."""
+
 MOST: Final = 20_000
 """Steps that a try may take: a value, a property, or some characters each; all tries have `_IN_ALL`."""
 
@@ -60,6 +63,10 @@ class UnmakeableError(Exception):
     """No value was found that the schema accepts; the text says why."""
 
 
+class TooLargeError(UnmakeableError):
+    """Those that were tried are too large to be made."""
+
+
 class _DeadEndError(Exception):
     """This try leads nowhere."""
 
@@ -78,13 +85,18 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
 
     Raises:
         UnmakeableError: None was found.
+        ValueError: It is no schema.
     """
     validator = Validator(schema, formats=formats)
     remaining = _IN_ALL
     is_large = False
-    for number in range(TRIES):
+    for number in range(TRIES + _BARE):
         chance = Random(f"{seed}/{number}")  # noqa: S311
-        maker = _Maker(schema, chance, min(MOST, remaining), prefers_examples=number < _WITH_EXAMPLES)
+        is_bare = number >= TRIES
+        if remaining <= 0 and not is_bare:
+            continue
+        most = MOST // _BARE if is_bare else min(MOST, remaining)
+        maker = _Maker(schema, chance, most, prefers_examples=number < _WITH_EXAMPLES, is_bare=is_bare)
         try:
             value = maker.make(schema, 0)
         except (_DeadEndError, RecursionError) as error:
@@ -93,24 +105,26 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
             if not validator.find_errors(value):
                 return value
         remaining -= maker.steps_taken
-        if remaining <= 0:
-            break
     if is_large:
-        raise UnmakeableError(
+        raise TooLargeError(
             f"it asks for more than {MOST:,} values, or for a text of more than {_LONGEST:,} characters"
         )
     raise UnmakeableError("none of the tried values is valid")
 
 
 class _Maker:
-    """One try. Some prefer examples, defaults and whole objects; others leave out parts and choose at random."""
+    """One try. Some prefer examples, defaults and whole objects; others leave out parts and choose at random.
 
-    def __init__(self, schema: Any, chance: Random, steps: int, *, prefers_examples: bool) -> None:
+    The last leave out all that is optional, which may be what is large, or what contradicts itself.
+    """
+
+    def __init__(self, schema: Any, chance: Random, steps: int, *, prefers_examples: bool, is_bare: bool) -> None:
         self._root = schema
         self._chance = chance
         self._steps = steps
         self.steps_taken = 0
         self._prefers_examples = prefers_examples
+        self._is_bare = is_bare
         dialect = dialects.of(schema) or dialects.DRAFT_2020_12
         self._keywords = dialect.keywords
         self._hides_siblings = dialect.reference_hides_siblings
@@ -214,7 +228,7 @@ class _Maker:
         for name, inner in properties.items():
             is_required = name in required
             room = len(result) + sum(other not in result for other in required) < most
-            likely = depth <= _DEEP and (self._prefers_examples or self._chance.random() < 0.5)
+            likely = depth <= _DEEP and (self._prefers_examples or self._chance.random() < 0.5) and not self._is_bare
             if is_required or (likely and room and inner is not False):
                 try:
                     result[name] = self.make(inner, depth + 1)
@@ -258,7 +272,9 @@ class _Maker:
         rest = schema.get("additionalItems", True) if isinstance(items, list) else items
         least, most = _to_int(schema.get("minItems"), 0), _to_int(schema.get("maxItems"), 10**6)
         wanted = (
-            least if depth > _DEEP or not (self._prefers_examples or self._chance.random() < 0.7) else max(least, 1)
+            least
+            if depth > _DEEP or self._is_bare or not (self._prefers_examples or self._chance.random() < 0.7)
+            else max(least, 1)
         )
         size = min(max(wanted, len(places)) if self._prefers_examples else wanted, most)
         if wanted and rest is not False and not places:

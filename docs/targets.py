@@ -1,0 +1,104 @@
+"""Writes into docs/targets.md what clients and APIs take, and what that means for the tools of public servers.
+
+    python docs/targets.py [FOLDER]
+
+FOLDER has saved lists of tools, as `tools/list` gives them, one file for each server; with it the figures are measured
+anew, otherwise those on the page stay.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from toolwright import targets
+from toolwright.targets.wording import say
+from toolwright_runtime.projection.forms import FORMS
+from toolwright_runtime.projection.functions import project_tools
+
+PAGE: Final = Path(__file__).with_name("targets.md")
+_NOT_REFUSED: Final = frozenset({"ignores", "ignores at root"})
+
+@dataclass(slots=True)
+class _Row:
+    tools: int = 0
+    servers: int = 0
+    warned: int = 0
+    projected: int = 0
+
+
+def measure(folder: Path) -> str:
+    """The table of figures over saved lists of tools."""
+    rows = {name: _Row() for name in targets.TARGETS}
+    tools = servers = 0
+    for path in sorted(folder.glob("*.json")):
+        saved = json.loads(path.read_text("utf-8"))
+        tools, servers = tools + len(saved["tools"]), servers + 1
+        server = str((saved.get("serverInfo") or {}).get("name") or path.stem)
+        for name, row in rows.items():
+            _count(row, saved["tools"], server, name)
+    lines = [
+        f"Measured over {tools:,} tools of {servers} servers.",
+        "",
+        "| target | tools refused | of how many servers | reported only | functions refused |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, row in rows.items():
+        projected = f"{row.projected:,}" if name in FORMS else "-"
+        lines.append(f"| `{name}` | {row.tools:,} | {row.servers} | {row.warned:,} | {projected} |")
+    return "\n".join(lines) + "\n"
+
+
+def _count(row: _Row, tools: Sequence[Any], server: str, name: str) -> None:
+    found = [
+        finding
+        for finding in targets.judge(targets.listed(tools, server), targets.TARGETS[name])
+        if finding.rule.kind not in _NOT_REFUSED
+    ]
+    sure = {finding.tool for finding in found if finding.rule.is_sure}
+    row.tools += len(sure - {None})
+    row.servers += bool(sure)
+    row.warned += len({finding.tool for finding in found} - sure - {None})
+    if name in FORMS:
+        written = [
+            {"name": each.name, "description": "d", "inputSchema": each.parameters}
+            for each in project_tools(tools, FORMS[name])
+        ]
+        refused = targets.judge(targets.listed(written, server), targets.TARGETS[name])
+        row.projected += len({each.tool for each in refused if each.rule.kind not in _NOT_REFUSED} - {None})
+
+
+def rules() -> Iterator[str]:
+    """The rules of each target, with who says them."""
+    for target in targets.TARGETS.values():
+        yield f"### `{target.name}`: {target.title}\n\nOtherwise {target.consequence}.\n\n"
+        yield "| rule | known by | read |\n|---|---|---|\n"
+        for rule in target.rules:
+            words = say(rule).replace("|", "\\|")
+            yield f"| {words} | [{rule.certainty}]({rule.source}) | {rule.read} |\n"
+        yield "\n"
+
+
+def page(text: str, folder: Path | None) -> str:
+    """The page, with the parts that come from the table and from lists of tools as they are now."""
+    text = _put(text, "rules", "".join(rules()).rstrip() + "\n")
+    return text if folder is None else _put(text, "measured", measure(folder))
+
+
+def _put(text: str, name: str, part: str) -> str:
+    before, after = f"<!-- {name} -->\n", "<!-- end -->"
+    start = text.index(before) + len(before)
+    return text[:start] + part + text[text.index(after, start) :]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page."""
+    PAGE.write_text(page(PAGE.read_text("utf-8"), Path(arguments[0]) if arguments else None), "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

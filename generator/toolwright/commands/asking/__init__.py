@@ -1,0 +1,1 @@
+"""The verbs that talk to one server: `call`, `list` and `inspect`."""

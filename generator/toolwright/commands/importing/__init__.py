@@ -1,0 +1,1 @@
+"""Manifests from what others describe: the first import, and the next ones."""

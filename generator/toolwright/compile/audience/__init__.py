@@ -1,0 +1,1 @@
+"""What models and their clients get of the tools: which of them, under which names, at what cost."""

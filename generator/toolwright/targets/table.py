@@ -1,0 +1,88 @@
+"""The table of targets: for each client or API the rules that its tools must follow, with where each rule is said.
+
+It is data (`targets.json`), so that a number never stands without its source and the day on which it was read there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+Certainty: TypeAlias = Literal["documented", "source code", "reported", "derived"]
+"""How much is known: the vendor says so, its program does so, its users say so, or it follows from rules of others."""
+
+PORTABLE: Final = "portable"
+"""The target that stands for all others; a manifest that names none is judged by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        kind: What is looked at; `rules.py` has a function for each kind.
+        value: What is allowed: a pattern, a bound, or keywords.
+        source: The address of what says so.
+        read: The day on which it was read there, as YYYY-MM-DD.
+        certainty: How much is known.
+    """
+
+    kind: str
+    value: Any
+    source: str
+    read: str
+    certainty: Certainty
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the vendor says so, or its program does."""
+        return self.certainty in ("documented", "source code")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A client or an API.
+
+    Attributes:
+        name: What manifests and `--target` call it.
+        title: What people call it.
+        consequence: What happens to tools that break one of its rules.
+        rules: Its rules.
+    """
+
+    name: str
+    title: str
+    consequence: str
+    rules: tuple[Rule, ...]
+
+
+class _Table(Mapping[str, Target]):
+    """The targets by their names; the file is read when one is first asked for."""
+
+    @cached_property
+    def _targets(self) -> Mapping[str, Target]:
+        document = json.loads((Path(__file__).parent / "targets.json").read_text("utf-8"))
+        return {name: _read(name, entry) for name, entry in document["targets"].items()}
+
+    def __getitem__(self, name: str) -> Target:
+        return self._targets[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._targets)
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+
+def _read(name: str, entry: Mapping[str, Any]) -> Target:
+    rules = tuple(
+        Rule(rule["rule"], rule["value"], rule["source"], rule["read"], rule["certainty"]) for rule in entry["rules"]
+    )
+    return Target(name, entry["title"], entry["consequence"], rules)
+
+
+TARGETS: Final[Mapping[str, Target]] = _Table()

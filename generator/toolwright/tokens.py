@@ -1,0 +1,54 @@
+"""What a text costs models: its tokens.
+
+They are counted as OpenAI's models do (`o200k_base`), where `tiktoken` is installed and has its table already: nothing
+is downloaded. Otherwise they are an estimate from the characters, and said to be one. Each model counts in its own way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+CHARACTERS: Final = 4.4
+"""Characters of a tool's JSON that make one token. Over 2,580 tools of public servers the estimate of a whole list is
+0.3 % below `o200k_base`; of single tools, half are within 5 %, and nine in ten within 13 % (bench/tokens.mjs)."""
+
+_TABLE: Final = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+_CACHES: Final = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
+
+
+def of(definition: Mapping[str, Any]) -> int:
+    """The tokens of a definition, as compact JSON: as `tools/list` has it."""
+    return of_text(json.dumps(definition, ensure_ascii=False, separators=(",", ":")))
+
+
+def of_text(text: str) -> int:
+    """The tokens of a text."""
+    encode = _encoder()
+    return math.ceil(len(text) / CHARACTERS) if encode is None else len(encode(text))
+
+
+def unit() -> str:
+    """What is counted, in words."""
+    return "tokens, estimated" if _encoder() is None else "tokens of o200k_base"
+
+
+@lru_cache(1)
+def _encoder() -> Callable[[str], list[int]] | None:
+    """What takes a text apart; None where that would need a download."""
+    name = hashlib.sha1(_TABLE.encode(), usedforsecurity=False).hexdigest()
+    folders = [os.environ[key] for key in _CACHES if os.environ.get(key)]
+    folders = folders[:1] or [f"{tempfile.gettempdir()}/data-gym-cache"]
+    if not Path(folders[0], name).is_file() or find_spec("tiktoken") is None:
+        return None
+    encoding: Any = importlib.import_module("tiktoken").get_encoding("o200k_base")
+    return lambda text: encoding.encode(text, disallowed_special=())

@@ -1,0 +1,94 @@
+"""Why there is no connection to a server, as exceptions.
+
+    mcp.MCPError
+    └── ConnectError      the server cannot be reached, or its HTTP server answers for it
+        ├── Unauthorized  it wants a token, or another one (401)
+        ├── Forbidden     it does not allow this to this caller (403)
+        ├── NotMCP        what answers is no MCP server
+        └── ServerExited  the command ended
+
+Each is raised when a connection is opened, and by any request of an open one. They are kinds of `mcp.MCPError`, so that
+who catches that catches them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED
+
+from ...values.terminal import replace_controls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ConnectError(MCPError):
+    """A server cannot be reached, or what stands before it refuses the request.
+
+    Attributes:
+        target: The URL, without user, password and query; or the program that was started.
+        why: What is wrong, as a sentence that continues the target.
+        status: The HTTP status of the answer; `None` where there was none. Of a `ServerExited`, the exit status.
+    """
+
+    def __init__(
+        self, target: str, why: str, *, status: int | None = None, code: int = CONNECTION_CLOSED, data: Any = None
+    ) -> None:
+        """Say who, and what is wrong."""
+        super().__init__(code, replace_controls(f"`{target}` {why}"), data)
+        self.target = target
+        self.why = replace_controls(why)
+        self.status = status
+
+    def __reduce__(self) -> Any:
+        """Copy and pickle it with all that it has."""
+        return _copy, (type(self), self.args, self.__dict__)
+
+
+class Unauthorized(ConnectError):
+    """The server answers with 401: it wants a token, or it does not take the one that was sent.
+
+    Attributes:
+        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` where it sent none.
+    """
+
+    challenge: str | None = None
+
+
+class Forbidden(ConnectError):
+    """The server answers with 403: whoever asks may not do this.
+
+    Attributes:
+        challenge: Its `WWW-Authenticate` header, which names the scopes that are missing, where it knows them (RFC
+            6750, section 3.1); `None` where it sent none.
+    """
+
+    challenge: str | None = None
+
+
+class NotMCP(ConnectError):
+    """What answers at the URL does not speak MCP, such as a web site."""
+
+
+class ServerExited(ConnectError):
+    """The command ended, or closed its standard output.
+
+    Attributes:
+        status: Its exit status; the negative number of the signal that ended it; `None` where it still runs.
+        stderr: The last lines that it wrote to standard error.
+    """
+
+    def __init__(self, target: str, why: str, *, status: int | None = None, stderr: Sequence[str] = ()) -> None:
+        """Say which program, how it ended, and what it wrote last."""
+        super().__init__(target, why + "".join(f"\n  | {line}" for line in stderr), status=status)
+        self.why = replace_controls(why)
+        self.stderr = tuple(stderr)
+
+
+def _copy(kind: type[ConnectError], args: tuple[Any, ...], attributes: dict[str, Any]) -> ConnectError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error

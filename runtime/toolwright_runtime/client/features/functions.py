@@ -1,0 +1,64 @@
+"""The tools of a client as functions of a model's API, and the calls that the model makes of them.
+
+Takes the package and the name of an API; gives functions, and of a function's name and arguments the tool's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ...projection.codecs import ProjectionError
+from ...projection.forms import FORMS
+from ...projection.functions import ProjectedTool, as_tools, project_tools
+
+if TYPE_CHECKING:
+    from ...package import Package
+
+
+def list_functions(package: Package, target: str, toolset: str | None = None) -> list[dict[str, Any]]:
+    """The tools as the API takes them. Raises ValueError for an API that is not known."""
+    functions = _project(package, target, toolset)
+    return as_tools(FORMS[target], functions.values())
+
+
+def read_call(
+    package: Package, target: str, name: str, arguments: Mapping[str, Any] | str, toolset: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    """The tool that a model called, with its arguments.
+
+    Args:
+        package: The package.
+        target: The name of the API.
+        name: The function's name.
+        arguments: What the model gave: an object, or its JSON.
+        toolset: The toolset that the tool must be of; `None` for any.
+
+    Raises:
+        ProjectionError: There is no such function, or its arguments cannot be read.
+        ValueError: The API is not known.
+    """
+    functions = _project(package, target, toolset)
+    if name not in functions:
+        raise ProjectionError(f"there is no function {name!r}")
+    given: Any = arguments
+    if isinstance(arguments, str):
+        try:
+            given = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise ProjectionError(f"the arguments of {name} are not JSON: {error}") from None
+    if not isinstance(given, Mapping):
+        raise ProjectionError(f"the arguments of {name} must be an object")
+    decoded: dict[str, Any] = functions[name].decode(dict(given))
+    return functions[name].tool, decoded
+
+
+@lru_cache(maxsize=32)
+def _project(package: Package, target: str, toolset: str | None) -> Mapping[str, ProjectedTool]:
+    if target not in FORMS:
+        raise ValueError(f"there are no functions for {target!r}; there are some for {', '.join(FORMS)}")
+    names = package.tools if toolset is None else package.manifest["toolsets"][toolset]["tools"]
+    definitions = [package.tools[name].definition for name in names]
+    return {projected.name: projected for projected in project_tools(definitions, FORMS[target])}

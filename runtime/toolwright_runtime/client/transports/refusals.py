@@ -1,0 +1,153 @@
+"""Why an HTTP server, or the network before it, has no answer of MCP's for a request.
+
+Takes a response or what was raised instead; gives a `Refusal`, which goes with the SDK's error to whoever asked, and
+becomes a `ConnectError` there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from ...values.json import Json
+from ...values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp import MCPError
+
+OPENING: Final = frozenset({"initialize", "server/discover"})
+"""The methods that begin a connection: what answers them otherwise is no MCP server."""
+
+_SESSION: Final = "mcp-session-id"
+_LONGEST: Final = 300
+_TRANSIENT: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+
+Kind: TypeAlias = Literal["unreachable", "unauthorized", "forbidden", "not_mcp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no answer.
+
+    Attributes:
+        kind: Which exception it becomes.
+        url: Who was asked, without what may be secret.
+        why: What is wrong, as a sentence that continues the URL.
+        status: The HTTP status; `None` where there was none.
+        challenge: The `WWW-Authenticate` header; `None` where there was none.
+        data: What the server's own error had as `data`, where it sent one.
+    """
+
+    kind: Kind
+    url: str
+    why: str
+    status: int | None = None
+    challenge: str | None = None
+    data: Any = None
+
+    def to_error(self, error: MCPError) -> MCPError:
+        """The exception, with the code of the error in whose place it is raised."""
+        from ..core import connect_errors
+
+        kinds: dict[Kind, type[connect_errors.ConnectError]] = {
+            "unreachable": connect_errors.ConnectError,
+            "unauthorized": connect_errors.Unauthorized,
+            "forbidden": connect_errors.Forbidden,
+            "not_mcp": connect_errors.NotMCP,
+        }
+        made = kinds[self.kind](self.url, self.why, status=self.status, code=error.code, data=self.data)
+        if isinstance(made, connect_errors.Unauthorized | connect_errors.Forbidden):
+            made.challenge = self.challenge
+        return made
+
+
+Refusals: TypeAlias = dict[str, Refusal]
+"""By the ids of requests, as text."""
+
+
+def hide_secrets(request: httpx2.Request) -> str:
+    """Where a request goes, without what may be secret."""
+    return to_one_line(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
+
+
+def judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
+    """Why a response is no answer of MCP's; `None` where it is one, or where the SDK is to say what is wrong with it.
+
+    Args:
+        request: The request.
+        response: Its response.
+        method: What was asked for.
+        body: What came as JSON; empty where something else came.
+    """
+    status, url = response.status_code, hide_secrets(request)
+    challenge = response.headers.get("www-authenticate")
+    said = _error_message(body)
+    if status == HTTPStatus.UNAUTHORIZED:
+        bare = "" if "authorization" in request.headers else "the request had no token"
+        why = f"answers with {_phrase(status)}{_joined(bare, *_reasons(response), said)}"
+        return Refusal("unauthorized", url, why, status, challenge)
+    if status == HTTPStatus.FORBIDDEN:
+        why = f"answers with {_phrase(status)}{_joined(*_reasons(response), said)}"
+        return Refusal("forbidden", url, why, status, challenge)
+    media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_answer = said or (response.is_success and _is_message(body)) or media == "text/event-stream"
+    if is_answer or (status == HTTPStatus.NOT_FOUND and _SESSION in request.headers):
+        return None
+    shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}"
+    if response.is_redirect:
+        shown += f", which leads to {to_one_line(response.headers.get('location', ''))[:_LONGEST]!r}"
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
+        return Refusal("unreachable", url, f"answers with {shown}", status)
+    if method in OPENING:
+        why = f"is no MCP endpoint: it answers with {shown}; check the path, which is `/mcp` at most servers"
+        return Refusal("not_mcp", url, why, status)
+    return None if response.is_success else Refusal("unreachable", url, f"answers with {shown}", status)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
+
+
+def _reasons(response: httpx2.Response) -> list[str]:
+    """What `WWW-Authenticate` says for people and programs (RFC 6750, section 3)."""
+    from mcp.client.auth.utils import extract_field_from_www_auth
+
+    error, description, scope = (
+        extract_field_from_www_auth(response, rf"\b{name}") for name in ("error", "error_description", "scope")
+    )
+    reasons = [error or "", description or "", f"it needs the scopes `{scope}`" if scope else ""]
+    challenge = response.headers.get("www-authenticate")
+    return reasons if any(reasons) or not challenge else [f"it asks for `{challenge}`"]
+
+
+def _joined(*parts: str) -> str:
+    said = [to_one_line(part)[:_LONGEST] for part in dict.fromkeys(parts) if part]
+    return f": {'; '.join(said)}" if said else ""
+
+
+def _error_message(body: bytes) -> str:
+    """The message of an error of JSON-RPC; empty where it is none."""
+    message = _parse(body)
+    error: Json = message.get("error") if isinstance(message, dict) else None
+    text: Json = error.get("message") if isinstance(error, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _is_message(body: bytes) -> bool:
+    message = _parse(body)
+    return isinstance(message, dict) and message.get("jsonrpc") == "2.0"
+
+
+def _parse(body: bytes) -> Json:
+    from pydantic_core import from_json
+
+    try:
+        value: Json = from_json(body)
+    except ValueError:
+        return None
+    return value

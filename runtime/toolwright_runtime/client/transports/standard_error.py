@@ -1,0 +1,87 @@
+"""What a server's process writes to standard error: passed on as it comes, and its first and last lines kept.
+
+A thread reads it, so that a server never waits for the caller's event loop before it can log.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from ...values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_FIRST: Final = 5
+"""Lines that are kept of the start, where the cause often stands."""
+
+_LAST: Final = 10
+"""Lines that are kept of the end."""
+
+_LONGEST: Final = 500
+"""Characters that are kept of a line."""
+
+_CHUNK: Final = 65536
+
+
+class StandardError:
+    """The standard error of one process.
+
+    Attributes:
+        writing: The end of the pipe that the process gets; to be closed here once it has it.
+    """
+
+    def __init__(self, shown: TextIO | None) -> None:
+        """Take where it is passed on to; `None` for nowhere."""
+        self._shown = shown
+        reading, writing = os.pipe()
+        self.writing: TextIO = os.fdopen(writing, "w")
+        self._first: list[str] = []
+        self._last: deque[str] = deque(maxlen=_LAST)
+        self._passed_over = 0
+        self._begun = ""
+        self._reader = threading.Thread(target=self._read, args=(reading,), daemon=True, name="stderr of a server")
+
+    def start(self) -> None:
+        """Begin to read, when the process has its end."""
+        self.writing.close()
+        self._reader.start()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until all of it is read, but not for what a process left behind may still write."""
+        if self._reader.ident is not None:
+            self._reader.join(seconds)
+
+    def lines(self) -> tuple[str, ...]:
+        """The first and the last lines, with a mark between them where there are more; each safe to show."""
+        ends = [self._begun] if self._begun.strip() else []
+        lines = [*self._first, *(["…"] if self._passed_over else []), *self._last, *ends]
+        return tuple(to_one_line(line)[:_LONGEST].rstrip() for line in lines)
+
+    def _read(self, reading: int) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        with os.fdopen(reading, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(_CHUNK):
+                text = decoder.decode(chunk)
+                self._keep(text)
+                if self._shown is not None:
+                    with suppress(OSError, ValueError):  # closed: it is kept all the same
+                        self._shown.write(text)
+                        self._shown.flush()
+
+    def _keep(self, text: str) -> None:
+        *lines, begun = (self._begun + text).split("\n")
+        self._begun = begun[-_LONGEST:]
+        for line in lines:
+            if not line.strip():
+                continue
+            if len(self._first) < _FIRST:
+                self._first.append(line[:_LONGEST])
+            else:
+                self._passed_over += len(self._last) == _LAST
+                self._last.append(line[:_LONGEST])

@@ -1,0 +1,76 @@
+"""Callers whose own access tokens are exchanged for those of an API (RFC 8693), and what is kept for each of them.
+
+Takes who asks; gives the token that they showed with this request. What is kept belongs to that token, so that neither
+another caller nor an older token of the same caller, which may allow more, is served by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from ..server.core.principal import access_token, of_token
+
+if TYPE_CHECKING:
+    from ..server.core.principal import Principal
+
+_State = TypeVar("_State")
+
+PRINCIPALS: Final = 1000
+"""Callers for whom something is kept; the one who called longest ago goes first."""
+
+EACH: Final = 8
+"""What is kept for one of them: a token for each scheme, and what came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A caller: who it is, the token that it showed, and for how many seconds that one is good, if it says so."""
+
+    principal: str
+    token: str = field(repr=False)
+    seconds: float | None
+
+    @property
+    def digest(self) -> str:
+        """What stands for the token where something is kept."""
+        return hashlib.sha256(self.token.encode()).hexdigest()
+
+
+def find_subject(principal: Principal) -> Subject | None:
+    """The caller with the token of the request that is being answered; None if that has none, or is somebody else's.
+
+    A task that goes on in another process, after the request, has none.
+    """
+    token = access_token() if principal.kind == "token" else None
+    if token is None or not token.token or of_token(token).key != principal.key:
+        return None
+    seconds = None if token.expires_at is None else token.expires_at - time.time()
+    return Subject(principal.key, token.token, seconds)
+
+
+class Kept(Generic[_State]):
+    """What is kept for callers: up to `EACH` for each of up to `PRINCIPALS`."""
+
+    def __init__(self, make: Callable[[], _State]) -> None:
+        """Keep what `make` makes."""
+        self._make = make
+        self._principals: OrderedDict[str, OrderedDict[tuple[str, str], _State]] = OrderedDict()
+
+    def of(self, scheme: str, subject: Subject) -> _State:
+        """What is kept for a scheme and a caller's token."""
+        states = self._principals.setdefault(subject.principal, OrderedDict())
+        self._principals.move_to_end(subject.principal)
+        key = (scheme, subject.digest)
+        if key not in states:
+            states[key] = self._make()
+        states.move_to_end(key)
+        while len(states) > EACH:
+            states.popitem(last=False)
+        while len(self._principals) > PRINCIPALS:
+            self._principals.popitem(last=False)
+        return states[key]

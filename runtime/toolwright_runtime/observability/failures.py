@@ -1,0 +1,44 @@
+"""What handlers raised, for a client in the same process that wants it raised there.
+
+Takes exceptions by the reference that callers get in their place; gives the exception that an answer refers to.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MOST: Final = 100
+"""How many exceptions are kept that nobody has asked for."""
+
+
+class Failures:
+    """The exceptions; none is kept before `keep`."""
+
+    def __init__(self) -> None:
+        """Keep nothing."""
+        self._by_reference: dict[str, BaseException] | None = None
+
+    def keep(self) -> None:
+        """Keep what comes from now on."""
+        if self._by_reference is None:
+            self._by_reference = {}
+
+    def note(self, reference: str, error: BaseException) -> None:
+        """Keep an exception, where that is wanted."""
+        kept = self._by_reference
+        if kept is None:
+            return
+        kept[reference] = error
+        if len(kept) > _MOST:
+            del kept[next(iter(kept))]
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is one."""
+        return bool(self._by_reference)
+
+    def take(self, answer: str) -> BaseException | None:
+        """The exception that an answer refers to, once; `None` where there is none."""
+        kept = self._by_reference or {}
+        found = next((reference for reference in kept if reference in answer), None)
+        return None if found is None else kept.pop(found)

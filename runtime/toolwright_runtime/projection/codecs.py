@@ -1,0 +1,294 @@
+"""Codecs: a schema that an API takes, with the two ways between its instances and those of the contract.
+
+`encode` makes an instance of the API's schema of one of the contract's. `decode` is the way back; it is made for what a
+model wrote, so what does not look like an instance is left as it is, for the contract's validator to judge.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+
+
+class ProjectionError(ValueError):
+    """What a model wrote cannot be read: the message says where, and what was expected there."""
+
+
+class NotExpressibleError(ValueError):
+    """An instance of the contract has no equal in what an API takes."""
+
+
+@dataclass(frozen=True)
+class Codec:
+    """What is the same on both sides.
+
+    Attributes:
+        schema: The API's schema.
+        types: The types of JSON that its instances can have; empty where that is not known.
+    """
+
+    schema: dict[str, Any]
+    types: frozenset[str] = frozenset()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether both ways leave everything as it is."""
+        return type(self) is Codec
+
+    def encode(self, value: Json) -> Json:
+        """The API's instance. Raises NotExpressibleError where there is none."""
+        if self.types and type_of(value) not in self.types and not ("number" in self.types and _is_number(value)):
+            raise NotExpressibleError(f"{type_of(value)} where {' or '.join(sorted(self.types))} is expected")
+        return value
+
+    def decode(self, value: Json, at: str) -> Json:
+        """The contract's instance of what stands at a place. Raises ProjectionError where it cannot be read."""
+        del at
+        return value
+
+
+@dataclass(frozen=True)
+class Text(Codec):
+    """Any value, written as JSON text."""
+
+    def encode(self, value: Json) -> Json:
+        """As text."""
+        return json.dumps(value, ensure_ascii=False)
+
+    def decode(self, value: Json, at: str) -> Json:
+        """Read the text."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise ProjectionError(f"{at or 'the arguments'} must be JSON text, and is not: {error}") from None
+
+
+@dataclass(frozen=True)
+class Values(Codec):
+    """One of a few values, each with the text that stands for it."""
+
+    texts: Mapping[str, Json] = field(default_factory=dict)
+
+    def encode(self, value: Json) -> Json:
+        """The text of a value."""
+        for text, meant in self.texts.items():
+            if is_same(meant, value):
+                return text
+        raise NotExpressibleError("a value that is not one of the enum")
+
+    def decode(self, value: Json, at: str) -> Json:
+        """The value of a text."""
+        del at
+        return self.texts.get(value, value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Array(Codec):
+    """A list whose items are not the same on both sides."""
+
+    items: Codec = field(default_factory=lambda: Codec({}))
+
+    def encode(self, value: Json) -> Json:
+        """Each item."""
+        return [self.items.encode(item) for item in super().encode(value)]
+
+    def decode(self, value: Json, at: str) -> Json:
+        """Each item."""
+        if not isinstance(value, list):
+            return value
+        return [self.items.decode(item, f"{at}[{index}]") for index, item in enumerate(value)]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A property of an object.
+
+    Attributes:
+        name: Its name in the contract.
+        codec: Its value.
+        null_is_absent: Whether null says that it is left out.
+        is_wrapped: Whether its value stands in an object with `value`, since null says that it is left out.
+        is_required: Whether the contract requires it.
+    """
+
+    name: str
+    codec: Codec
+    null_is_absent: bool = False
+    is_wrapped: bool = False
+    is_required: bool = False
+
+
+@dataclass(frozen=True)
+class Object(Codec):
+    """An object.
+
+    Attributes:
+        members: Its properties, by their names in the API's schema.
+        more: Under which name further properties stand, as a list of keys and values, and how their values are written.
+    """
+
+    members: Mapping[str, Member] = field(default_factory=dict)
+    more: tuple[str, Codec] | None = None
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return {member.name: name for name, member in self.members.items()}
+
+    def encode(self, value: Json) -> Json:
+        """Each property; what is left out as null, where that is what says so."""
+        given = super().encode(value)
+        encoded: dict[str, Json] = {}
+        pairs = []
+        for key, below in given.items():
+            name = self._names.get(key)
+            if name is None:
+                pairs.append((key, below))
+                continue
+            member = self.members[name]
+            if below is None and member.null_is_absent and not (member.is_wrapped or isinstance(member.codec, Text)):
+                raise NotExpressibleError(f"null for `{key}`, which says there that it is left out")
+            inner = member.codec.encode(below)
+            encoded[name] = {"value": inner} if member.is_wrapped else inner
+        for name, member in self.members.items():
+            if member.null_is_absent and name not in encoded:
+                encoded[name] = None
+        if self.more is not None:
+            name, codec = self.more
+            encoded[name] = [{"key": key, "value": codec.encode(below)} for key, below in pairs]
+        elif pairs:
+            raise NotExpressibleError(f"a property `{pairs[0][0]}` that the schema does not name")
+        return encoded
+
+    def decode(self, value: Json, at: str) -> Json:
+        """Each property under its own name; what is not known is left as it is."""
+        if not isinstance(value, dict):
+            return value
+        decoded: dict[str, Json] = {}
+        for name, below in value.items():
+            member = self.members.get(name)
+            where = f"{at}.{name}" if at else name
+            if self.more is not None and name == self.more[0]:
+                for key, inner in _read_pairs(below, self.more[1], where).items():
+                    if key in decoded:
+                        raise ProjectionError(f"{where} has the key {key!r} twice")
+                    decoded[key] = inner
+                continue
+            if member is None:
+                _put(decoded, name, below, where)
+                continue
+            if below is None and member.null_is_absent:
+                continue
+            if member.is_wrapped and isinstance(below, dict) and below.keys() == {"value"}:
+                below = below["value"]
+            _put(decoded, member.name, member.codec.decode(below, where), where)
+        return decoded
+
+
+@dataclass(frozen=True)
+class Pairs(Codec):
+    """An object of any keys, as a list of keys and values."""
+
+    values: Codec = field(default_factory=lambda: Codec({}))
+
+    def encode(self, value: Json) -> Json:
+        """A pair for each property."""
+        if not isinstance(value, dict):
+            raise NotExpressibleError(f"{type_of(value)} where object is expected")
+        return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
+
+    def decode(self, value: Json, at: str) -> Json:
+        """An object of the pairs. Raises ProjectionError for a key that is there twice."""
+        return _read_pairs(value, self.values, at) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Union(Codec):
+    """One of several codecs: the first whose schema takes a value."""
+
+    branches: Sequence[Codec] = ()
+
+    @cached_property
+    def _validators(self) -> Sequence[Any]:
+        from ..schema.validation import compile_schema
+
+        return [compile_schema(branch.schema, formats=False) for branch in self.branches]
+
+    def encode(self, value: Json) -> Json:
+        """By the first branch from which the way back leads to the same value."""
+        for branch, validator in zip(self.branches, self._validators, strict=True):
+            try:
+                encoded = branch.encode(value)
+                if validator.is_valid(encoded) and is_same(self.decode(encoded, ""), value):
+                    return encoded
+            except (NotExpressibleError, ProjectionError):
+                continue
+        raise NotExpressibleError("a value that none of the alternatives can express")
+
+    def decode(self, value: Json, at: str) -> Json:
+        """By the first branch whose schema takes the value."""
+        failure = None
+        for branch, validator in zip(self.branches, self._validators, strict=True):
+            if validator.is_valid(value):
+                try:
+                    return branch.decode(value, at)
+                except ProjectionError as error:
+                    failure = error
+        if failure is not None:
+            raise failure
+        return value
+
+
+def _read_pairs(value: Json, codec: Codec, at: str) -> Mapping[str, Json]:
+    if not isinstance(value, list):
+        raise ProjectionError(f"{at} must be a list of objects with `key` and `value`")
+    decoded: dict[str, Json] = {}
+    for index, pair in enumerate(value):
+        if not isinstance(pair, dict) or pair.keys() != {"key", "value"} or not isinstance(pair["key"], str):
+            raise ProjectionError(f"{at}[{index}] must be an object with `key`, a string, and `value`")
+        _put(decoded, pair["key"], codec.decode(pair["value"], f"{at}[{index}].value"), at)
+    return decoded
+
+
+def _put(decoded: dict[str, Json], key: str, value: Json, at: str) -> None:
+    if key in decoded:
+        raise ProjectionError(f"{at} has the key {key!r} twice")
+    decoded[key] = value
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_same(one: Json, two: Json) -> bool:
+    """Whether two JSON values are equal, true and 1 being different ones."""
+    return one == two and json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+
+
+def type_of(value: Json) -> str:
+    """The type of a JSON value; of a number without a fraction it is `integer`."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "integer" if value.is_integer() else "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"

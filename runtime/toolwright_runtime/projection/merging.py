@@ -1,0 +1,166 @@
+"""What a schema says of one value, with references followed and all that must hold at once put together.
+
+It may say less than the schema does, and never more: the contract's validator judges what comes back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
+
+Json: TypeAlias = Any
+Schema: TypeAlias = Mapping[str, Any]
+
+_ALL: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
+_MAYBE: Final = ("then", "else")
+_DEEPEST: Final = 64
+
+
+@dataclass(slots=True)
+class View:
+    """What is known of a value.
+
+    Attributes:
+        types: The types that it can have; all, where nothing says which.
+        values: The values of an `enum` or a `const`; None where any is allowed.
+        properties: For each property, the schemas that it must fit.
+        required: The properties that must be there.
+        more: The schemas of further properties; False where there are none, and None where nothing is said.
+        items: The schemas of the items; None where nothing is said.
+        is_tuple: Whether items have schemas by their positions.
+        choices: The alternatives, of each `anyOf` and `oneOf`.
+        words: Other keywords, such as `description` and bounds.
+        references: The references that were followed.
+    """
+
+    types: frozenset[str] = _ALL
+    values: list[Json] | None = None
+    properties: dict[str, list[Json]] = field(default_factory=dict)
+    required: dict[str, None] = field(default_factory=dict)
+    more: list[Json] | bool | None = None
+    items: list[Json] | None = None
+    is_tuple: bool = False
+    choices: list[Sequence[Json]] = field(default_factory=list)
+    words: dict[str, Json] = field(default_factory=dict)
+    references: frozenset[str] = frozenset()
+    is_impossible: bool = False
+
+    @property
+    def is_anything(self) -> bool:
+        """Whether nothing is known of the type."""
+        return self.types == _ALL and self.values is None and not self.choices
+
+
+class Merging:
+    """Follows the references of one root."""
+
+    def __init__(self, root: Json) -> None:
+        """Take the schema that references lead into."""
+        self._root = root
+        dialect = root.get("$schema") if isinstance(root, dict) else None
+        # Before 2019-09, what stands beside a reference says nothing (draft-07, section 8.3).
+        self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
+
+    def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
+        """What schemas that must all hold say of a value; `followed` are references that were followed above."""
+        found = View(references=followed)
+        for part in self._parts(schemas, found, 0):
+            _add(found, part)
+        if found.types == _ALL and found.values is None:
+            if found.properties or found.more is not None:
+                found.types = frozenset({"object"})
+            elif found.items is not None or found.is_tuple:
+                found.types = frozenset({"array"})
+        return found
+
+    def _parts(self, schemas: Sequence[Json], found: View, depth: int) -> Iterator[Schema]:
+        for schema in schemas:
+            if schema is False:
+                found.is_impossible = True
+            if not isinstance(schema, dict) or depth > _DEEPEST:
+                continue
+            reference = schema.get("$ref")
+            if isinstance(reference, str):
+                found.references |= {reference}
+                yield from self._parts([self._follow(reference)], found, depth + 1)
+                if self._hides:
+                    continue
+            yield schema
+            yield from self._parts(schema.get("allOf") or (), found, depth + 1)
+            for keyword in _MAYBE:
+                for part in self._parts([schema.get(keyword)], found, depth + 1):
+                    yield {"properties": part.get("properties") or {}}
+            for below in (schema.get("dependentSchemas") or {}).values():
+                for part in self._parts([below], found, depth + 1):
+                    yield {"properties": part.get("properties") or {}}
+
+    def _follow(self, reference: str) -> Json:
+        here = self._root
+        if reference != "#" and not reference.startswith("#/"):
+            return {}
+        for step in reference[1:].split("/")[1:]:
+            key = unquote(step).replace("~1", "/").replace("~0", "~")
+            if isinstance(here, list) and key.isdecimal() and int(key) < len(here):
+                here = here[int(key)]
+            elif isinstance(here, dict) and key in here:
+                here = here[key]
+            else:
+                return {}
+        return here
+
+
+_TAKEN: Final = frozenset(
+    {"type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties", "items"}
+    | {"prefixItems", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definitions", "then", "else", "if"}
+    | {"dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "$schema", "$id", "examples", "title"}
+)
+
+
+def _add(found: View, part: Schema) -> None:
+    types = part.get("type")
+    if types is not None:
+        named = frozenset([types] if isinstance(types, str) else types)
+        found.types &= named | ({"integer"} if "number" in named else frozenset())
+        if "number" in named and "number" in found.types and "integer" not in named:
+            found.types -= {"integer"}
+    values = part.get("enum", [part["const"]] if "const" in part else None)
+    if isinstance(values, list):
+        keys = [_key(value) for value in values]
+        found.values = (
+            list(values) if found.values is None else [value for value in found.values if _key(value) in keys]
+        )
+    for name, below in (part.get("properties") or {}).items():
+        known = found.properties.setdefault(name, [])
+        if below not in known:
+            known.append(below)
+    found.required |= dict.fromkeys(part.get("required") or ())
+    _add_more(found, part)
+    items = part.get("items")
+    found.is_tuple |= isinstance(items, list) or "prefixItems" in part
+    if isinstance(items, dict | bool):
+        found.items = [*(found.items or ()), items]
+    found.choices += [part[keyword] for keyword in ("anyOf", "oneOf") if isinstance(part.get(keyword), list)]
+    for keyword, value in part.items():
+        if keyword not in _TAKEN:
+            found.words.setdefault(keyword, value)
+
+
+def _add_more(found: View, part: Schema) -> None:
+    patterns = [*(part.get("patternProperties") or {}).values()]
+    more = part.get("additionalProperties")
+    if patterns and more is False:
+        more = {"anyOf": patterns}
+    elif patterns:
+        more = True
+    if more is False:
+        found.more = False
+    elif more is not None and found.more is not False:
+        known = found.more if isinstance(found.more, list) else []
+        found.more = [*known, more]
+
+
+def _key(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,57 @@
+"""Toolsets: the part of the tools that a process, an endpoint or a request is for.
+
+Takes the manifest's `toolsets`; gives the names of the tools that are there. Several narrow each other: what a server
+was started with is an upper bound of what a request can ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any, Final
+
+HEADER: Final = "x-mcp-toolset"
+"""The header by which a request over HTTP names a toolset."""
+
+ASKED: Final[ContextVar[tuple[str, ...]]] = ContextVar("toolsets", default=())
+"""The toolsets that the request under way is for."""
+
+
+class UnknownToolsetError(ValueError):
+    """A manifest has no toolset of that name."""
+
+
+class Toolsets:
+    """The toolsets of one server."""
+
+    def __init__(self, manifest: Mapping[str, Any], own: str | None) -> None:
+        """Take what the manifest declares, and the toolset that the server is for; `None` for all tools.
+
+        Raises:
+            UnknownToolsetError: There is no such toolset.
+        """
+        declared: Mapping[str, Any] = manifest.get("toolsets") or {}
+        self._tools = {name: frozenset(toolset["tools"]) for name, toolset in declared.items()}
+        if own is not None and own not in self._tools:
+            raise UnknownToolsetError(f"there is no toolset {own!r}; {self.describe()}")
+        self._own = None if own is None else self._tools[own]
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a toolset of that name."""
+        return name in self._tools
+
+    def __iter__(self) -> Any:
+        """Their names."""
+        return iter(self._tools)
+
+    def describe(self) -> str:
+        """Which there are, in words."""
+        return f"there are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
+
+    def present(self) -> frozenset[str] | None:
+        """The tools that are there for the request under way; `None` where all are."""
+        present = self._own
+        for name in ASKED.get():
+            tools = self._tools.get(name, frozenset[str]())
+            present = tools if present is None else present & tools
+        return present

@@ -1,0 +1,37 @@
+"""How often one principal may ask about tasks, in one process.
+
+Takes principals as they ask; says how long one has to wait that asks too often (MCP 2025-11-25, basic/utilities/tasks,
+"Resource Management": servers SHOULD rate limit operations on tasks). Calls that make tasks have limits of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import Final
+
+PER_SECOND: Final = 100
+BURST: Final = 1000
+"""What may be asked at once by one who did not ask for a while."""
+
+_PRINCIPALS: Final = 10_000
+"""Principals that are remembered; who is forgotten begins anew."""
+
+
+class PollRates:
+    """The requests of each principal."""
+
+    def __init__(self) -> None:
+        """Nobody has asked yet."""
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def count(self, principal: str) -> float:
+        """Count a request; the seconds until the next one may be made, where this one may not."""
+        now = time.monotonic()
+        left, since = self._left.pop(principal, (float(BURST), now))
+        left = min(float(BURST), left + (now - since) * PER_SECOND)
+        is_let_in = left >= 1
+        self._left[principal] = (left - 1 if is_let_in else left, now)
+        if len(self._left) > _PRINCIPALS:
+            self._left.popitem(last=False)
+        return 0.0 if is_let_in else (1 - left) / PER_SECOND

@@ -1,0 +1,48 @@
+"""Why a host cannot be reached, in words for people.
+
+Takes what a library of HTTP or sockets raised; gives a reason without secrets. It imports nothing of them.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+from .json import is_group
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def describe(error: BaseException, otherwise: str | None = None) -> str:
+    """Why a connection failed: the system's own reason, which libraries wrap into vaguer ones.
+
+    Args:
+        error: Of `httpx2`, `anyio` or the system.
+        otherwise: What is said where the system gave no reason; by default the error's own text.
+    """
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not valid: {cause.verify_message}"
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS failed: {cause.reason or cause}"
+        if isinstance(cause, socket.gaierror):
+            return "the host is not known"
+        if isinstance(cause, ConnectionRefusedError):
+            return "nothing listens there (connection refused)"
+        if isinstance(cause, ConnectionResetError | BrokenPipeError):
+            return "the connection was closed by the other side"
+        if isinstance(cause, OSError) and cause.errno and cause.strerror:
+            return cause.strerror[:1].lower() + cause.strerror[1:]
+    return otherwise or str(error) or type(error).__name__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, and what led to it, the innermost last; of several at once the first."""
+    seen: set[int] = set()
+    now: BaseException | None = error
+    while now is not None and id(now) not in seen:
+        seen.add(id(now))
+        yield now
+        now = now.exceptions[0] if is_group(now) else now.__cause__ or now.__context__

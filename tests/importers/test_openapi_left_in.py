@@ -1,0 +1,91 @@
+"""Operations that documents describe badly, and that are tools all the same: their arguments, and what is sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_api import api
+from http_tools import called, running
+from openapi_documents import build, client, imported, operation
+
+XML = '<a b="é">1</a>'
+
+
+def test_what_only_the_path_names_is_a_required_string(tmp_path: Path) -> None:
+    tool = operation(tmp_path, {}, "/x/{id}/{ part }")
+    assert tool["inputSchema"]["properties"] == {"id": {"type": "string"}, "part": {"type": "string"}}
+    assert tool["inputSchema"]["required"] == ["id", "part"]
+    assert tool["toolwright"]["http"]["url"] == "/x/{id}/{part}"
+
+
+@pytest.mark.parametrize("path", ["/x/{}", "/x/{a", "/x/a}"])
+def test_a_path_with_odd_braces_is_still_left_out(path: str, tmp_path: Path) -> None:
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {path: {"get": {}}}})
+    assert made.manifest["tools"] == []
+    assert f"`GET {path}` was left out" in made.notes[0]
+
+
+def test_a_parameter_for_cookies_is_left_out_and_its_operation_stays(tmp_path: Path) -> None:
+    parameters = [{"name": name, "in": "header", "schema": {"type": "string"}} for name in ("Cookie", "X-Fine")]
+    tool = operation(tmp_path, {"parameters": parameters})
+    assert list(tool["inputSchema"]["properties"]) == ["X-Fine"]
+
+
+def test_a_file_behind_a_reference_is_a_file(tmp_path: Path) -> None:
+    body = {"content": {"application/vnd.file": {"schema": {"$ref": "#/components/schemas/File"}}}}
+    components = {"schemas": {"File": {"type": "string", "format": "binary"}}}
+    tool = operation(tmp_path, {"requestBody": body}, method="post", components=components)
+    assert tool["inputSchema"]["properties"]["body"]["contentEncoding"] == "base64"
+
+
+@pytest.mark.parametrize(
+    ("media", "schema"),
+    [
+        *((media, {"type": "string"}) for media in ("application/xml", "application/yaml", "application/x-ndjson")),
+        *((media, None) for media in ("application/sql", "application/graphql", "application/jwt", "text/csv")),
+        ("text/plain", {"$ref": "#/components/schemas/Text"}),
+        ("application/soap+xml", {"$ref": "#/components/schemas/Text"}),
+    ],
+)
+def test_texts_are_sent_as_they_are(media: str, schema: Any, tmp_path: Path) -> None:
+    entry = {} if schema is None else {"schema": schema}
+    body = {"required": True, "content": {media: entry}}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Texts", "version": "1"},
+        "servers": [{"url": "https://h.example"}],
+        "paths": {"/x": {"post": {"operationId": "send", "requestBody": body, "responses": {}}}},
+        "components": {"schemas": {"Text": {"type": "string"}}},
+    }
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps(document))
+    package = build(path, tmp_path)
+    with api(lambda _: "") as fake, client(tmp_path, package, "Texts", TEXTS_BASE_URL=fake.url) as call:
+        call("send", body=XML)
+        assert (fake.last.body.decode(), fake.last.headers["content-type"]) == (XML, media)
+
+
+def test_a_text_in_base64_is_still_sent_as_bytes(tmp_path: Path) -> None:
+    http = {"method": "POST", "url": "/x", "contentType": "application/xml", "body": "{body}"}
+    schema = {"type": "string", "contentEncoding": "base64"}
+    with running(tmp_path, [called("send", {"body": schema}, http)], lambda _: "") as there:
+        there.call("send", body="PGEvPg==")
+        assert there.api.last.body == b"<a/>"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("get", "/v1/customers/{customer}/cards", "Read cards of customers, by customer"),
+        ("post", "/repos/{owner}/{repo}/issues", "Post to issues of repos, by owner and repo"),
+        ("get", "/", "Read the root"),
+        ("put", "/{key}", "Replace what is there, by key"),
+    ],
+)
+def test_who_has_no_words_is_described_by_its_path(method: str, path: str, words: str, tmp_path: Path) -> None:
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {path: {method: {}}}})
+    assert made.manifest["tools"][0]["description"] == f"{words} ({method.upper()} {path})."

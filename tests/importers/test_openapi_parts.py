@@ -1,0 +1,145 @@
+"""Schemas in parts: objects that `allOf` puts together, and properties that only responses are said to have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openapi_documents import imported, operation
+from toolwright_runtime.schema.validation import Validator
+
+NAME: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+SIZE: dict[str, Any] = {"type": "object", "properties": {"size": {"type": "integer"}}}
+CLOSED = {"additionalProperties": False}
+
+
+def input_of(tmp_path: Path, schema: Any, **schemas: Any) -> tuple[dict[str, Any], Any]:
+    """The schema of an argument that is a list of what `schema` describes, and what the import told."""
+    body = {"content": {"application/json": {"schema": {"type": "array", "items": schema}}}}
+    document = {
+        "servers": [{"url": "https://h.example"}],
+        "components": {"schemas": schemas},
+        "paths": {"/x": {"post": {"operationId": "send", "requestBody": body}}},
+    }
+    made = imported(tmp_path, document)
+    item = made.manifest["tools"][0]["inputSchema"]["properties"]["body"]["items"]
+    return {**item, "$defs": {}, "schemas": made.manifest.get("schemas", {})}, made
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"allOf": [{**NAME, **CLOSED}, {**SIZE, **CLOSED}]},
+        {"allOf": [{"$ref": "#/components/schemas/Name"}, {"$ref": "#/components/schemas/Size"}]},
+        {"allOf": [{"$ref": "#/components/schemas/Name"}, SIZE]},
+        {"allOf": [{"$ref": "#/components/schemas/Name", "description": "d"}], **SIZE},
+        {"allOf": [{"allOf": [{"$ref": "#/components/schemas/Name"}]}, {**SIZE, **CLOSED}]},
+        {"allOf": [NAME], **SIZE, **CLOSED},
+    ],
+)
+def test_parts_that_exclude_each_other_are_one_object_that_is_closed(whole: dict[str, Any], tmp_path: Path) -> None:
+    schema, made = input_of(tmp_path, whole, Name={**NAME, **CLOSED}, Size={**SIZE, **CLOSED})
+    validator = Validator({key: value for key, value in schema.items() if key != "schemas"})
+    assert validator.find_errors({"name": "a", "size": 1}) == []
+    assert validator.find_errors({"name": "a"}) == []
+    assert validator.find_errors({"size": 1}) == ["name: required, but missing"]
+    assert validator.find_errors({"name": "a", "other": 1}) == ["other: unknown key"]
+    assert any("forbid each other's properties" in note for note in made.notes)
+
+
+def test_parts_that_agree_are_left_as_they_are(tmp_path: Path) -> None:
+    whole = {"allOf": [{"$ref": "#/components/schemas/Name"}, {"required": ["name"]}]}
+    schema, made = input_of(tmp_path, whole, Name={**NAME, **CLOSED})
+    assert schema["allOf"] == [{"$ref": "#/schemas/Name"}, {"required": ["name"]}]
+    assert not any("forbid" in note for note in made.notes)
+
+
+def test_a_body_in_closed_parts_has_its_properties_as_arguments(tmp_path: Path) -> None:
+    body = {"content": {"application/json": {"schema": {"allOf": [{**NAME, **CLOSED}, {**SIZE, **CLOSED}]}}}}
+    tool = operation(tmp_path, {"requestBody": body}, method="post")
+    assert tool["inputSchema"] == {
+        "type": "object",
+        "properties": {**NAME["properties"], **SIZE["properties"]},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_tool_that_accepts_nothing_is_told(tmp_path: Path) -> None:
+    both = {"allOf": [{"type": "string"}, {"type": "integer"}]}
+    fits = {"type": "object", "properties": {"x": both, "y": {"type": "string"}}, "required": ["y"]}
+    bad = {**fits, "required": ["x"]}
+    document: dict[str, Any] = {"servers": [{"url": "https://h.example"}], "paths": {}}
+    for name, schema in (("fits", fits), ("bad", bad), ("worse", bad)):
+        body = {"content": {"application/json": {"schema": schema}}}
+        document["paths"][f"/{name}"] = {"post": {"operationId": name, "requestBody": body}}
+    made = imported(tmp_path, document)
+    assert (
+        "2 tools may accept no call at all, because parts of the schemas contradict each other: `bad`, `worse`"
+    ) in made.notes
+
+
+REFERENCE: dict[str, Any] = {
+    "type": "object",
+    "required": ["id", "type"],
+    "properties": {"id": {"type": "string", "readOnly": True}, "type": {"type": "string"}, "href": {"readOnly": True}},
+}
+
+
+def test_what_a_nested_object_needs_stays_although_it_is_read_only(tmp_path: Path) -> None:
+    """PagerDuty's `ReferenceRequest`: an incident refers to a service by an `id` that only the API makes."""
+    schema, _ = input_of(tmp_path, {"type": "object", "properties": {"service": REFERENCE}})
+    service = schema["properties"]["service"]
+    assert list(service["properties"]) == ["id", "type"]
+    assert service["required"] == ["type"]
+
+
+@pytest.mark.parametrize("at", ["body", "schema"])
+def test_what_an_example_sends_stays_although_it_is_read_only(at: str, tmp_path: Path) -> None:
+    example = {"href": "/a", "type": "t"}
+    media: dict[str, Any] = {"schema": dict(REFERENCE)}
+    if at == "body":
+        media["examples"] = {"plain": {"value": example}}
+        body = {"content": {"application/json": media}}
+        tool = operation(tmp_path, {"requestBody": body}, method="post")
+        assert list(tool["inputSchema"]["properties"]) == ["type", "href"]  # the root's `id` is the API's to make
+        assert tool["inputSchema"]["required"] == ["type"]
+    else:
+        schema, _ = input_of(tmp_path, {**REFERENCE, "example": example})
+        assert list(schema["properties"]) == ["id", "type", "href"]
+
+
+def test_alternatives_that_always_fit_together_may_do_so(tmp_path: Path) -> None:
+    """PagerDuty's `updateAutomationActionsRunner`: two open objects of which exactly one is to fit."""
+    alternatives = [{"type": "object", "properties": {name: {"type": "string"}}} for name in ("a", "b")]
+    body = {"content": {"application/json": {"schema": {"oneOf": alternatives}}}, "required": True}
+    document = {
+        "servers": [{"url": "https://h.example"}],
+        "paths": {"/x": {"post": {"operationId": "send", "requestBody": body}}},
+    }
+    made = imported(tmp_path, document)
+    assert made.manifest["tools"][0]["inputSchema"]["properties"]["body"] == {"anyOf": alternatives}
+    why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
+    assert f"`send`: {why}" in made.notes
+    assert not any("accept no call" in note for note in made.notes)
+
+
+def test_examples_that_the_document_itself_refuses_are_told(tmp_path: Path) -> None:
+    """Intercom: of 120 examples of requests, 49 do not fit the schemas beside them."""
+    schema = {**NAME, "properties": {**NAME["properties"], "size": {"type": "integer"}}}
+    examples = {"fits": {"value": {"name": "a", "size": 1}}, "not": {"value": {"name": "a", "size": "large"}}}
+    listed = {"schema": {"type": "array", "items": schema}, "example": [{"size": 1}]}
+    document: dict[str, Any] = {"servers": [{"url": "https://h.example"}], "paths": {}}
+    for name, media in (("good", {"schema": schema, "example": {"name": "a"}}), ("list", listed)):
+        document["paths"][f"/{name}"] = {
+            "post": {"operationId": name, "requestBody": {"content": {"application/json": media}}}
+        }
+    body = {"content": {"application/json": {"schema": schema, "examples": examples}}, "required": True}
+    document["paths"]["/{id}"] = {"post": {"operationId": "some", "requestBody": body}}
+    made = imported(tmp_path, document)
+    assert (
+        "2 of the document's 4 examples of requests do not fit its own schemas: `list`, `some`; such calls are "
+        "refused, unless `input: lenient` is set for the API or for these tools"
+    ) in made.notes

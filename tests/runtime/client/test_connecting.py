@@ -1,0 +1,345 @@
+"""Why there is no connection: each reason an exception of its own, when it is opened and later."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+import mcp
+import mcp_types
+import pytest
+
+from toolwright_runtime.client.core.binding import Binding
+from toolwright_runtime.client.core.connect_errors import ConnectError, Forbidden, NotMCP, ServerExited, Unauthorized
+from toolwright_runtime.package import Package, Tool
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+MANIFEST: Final = {
+    "toolwright": 1,
+    "server": {"name": "echo", "version": "4.5.6"},
+    "tools": [{"name": "ping", "inputSchema": {"type": "object"}}],
+}
+
+
+class _Package(Package):
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return MANIFEST
+
+
+class EchoClient(Binding):
+    _package = _Package("echo_mcp", tools=[Tool("ping")])
+
+    async def ping(self) -> list[mcp_types.ContentBlock]:
+        return await self._call_content("ping", {})
+
+
+@contextmanager
+def answering(answer: Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]) -> Iterator[str]:
+    """A server over HTTP that answers each POST as it is told."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            answer(self, json.loads(body))
+
+        def do_GET(self) -> None:
+            self.send_error(405)
+
+        def do_DELETE(self) -> None:
+            self.send_error(405)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def say(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **headers: str) -> None:
+    """Answer a request."""
+    handler.send_response(status)
+    for name, value in {"Content-Length": str(len(body)), **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def say_result(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+    """Answer as a server of 2025-11-25 does."""
+    results = {
+        "initialize": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "a", "version": "1"},
+        },
+        "tools/call": {"content": []},
+    }
+    if "id" not in message:
+        say(handler, 202)
+    elif message["method"] in results:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}
+        say(handler, 200, json.dumps(answer).encode(), Content_Type="application/json")
+    else:
+        say(handler, 404)
+
+
+REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, str]]] = {
+    "no token": (
+        Unauthorized,
+        401,
+        {"WWW_Authenticate": 'Bearer resource_metadata="https://x.example/meta"'},
+        b"",
+        (
+            "answers with HTTP 401 Unauthorized: the request had no token; "
+            'it asks for `Bearer resource_metadata="https://x.example/meta"`'
+        ),
+    ),
+    "a token that is over": (
+        Unauthorized,
+        401,
+        {"WWW_Authenticate": 'Bearer error="invalid_token", error_description="The token is over"'},
+        b'{"error": "invalid_token"}',
+        "answers with HTTP 401 Unauthorized: the request had no token; invalid_token; The token is over",
+    ),
+    "a scope": (
+        Forbidden,
+        403,
+        {"WWW_Authenticate": 'Bearer error="insufficient_scope", scope="inv:write inv:read"'},
+        b"",
+        "answers with HTTP 403 Forbidden: insufficient_scope; it needs the scopes `inv:write inv:read`",
+    ),
+    "an error of MCP with 403": (
+        Forbidden,
+        403,
+        {"Content_Type": "application/json"},
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not from here","data":7}}',
+        "answers with HTTP 403 Forbidden: not from here",
+    ),
+    "a page": (
+        NotMCP,
+        200,
+        {"Content_Type": "text/html; charset=utf-8"},
+        b"<html>",
+        "is no MCP endpoint: it answers with HTTP 200 OK (text/html); check the path, which is `/mcp` at most servers",
+    ),
+    "another API": (
+        NotMCP,
+        200,
+        {"Content_Type": "application/json"},
+        b'{"hello": "world"}',
+        (
+            "is no MCP endpoint: it answers with HTTP 200 OK (application/json); "
+            "check the path, which is `/mcp` at most servers"
+        ),
+    ),
+    "a page that is not there": (
+        NotMCP,
+        404,
+        {"Content_Type": "text/html"},
+        b"<html>",
+        (
+            "is no MCP endpoint: it answers with HTTP 404 Not Found (text/html); "
+            "check the path, which is `/mcp` at most servers"
+        ),
+    ),
+    "a gateway": (
+        ConnectError,
+        502,
+        {"Content_Type": "text/html"},
+        b"<html>",
+        "answers with HTTP 502 Bad Gateway (text/html)",
+    ),
+    "too many": (ConnectError, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
+}
+
+
+@pytest.mark.parametrize("name", list(REFUSALS))
+async def test_what_refuses_a_connection_says_why(name: str) -> None:
+    kind, status, headers, body, why = REFUSALS[name]
+    with (
+        answering(lambda handler, _: say(handler, status, body, **headers)) as url,
+        pytest.raises(mcp.MCPError) as raised,
+    ):
+        async with EchoClient.connect(url + "?key=s3cret"):
+            pass
+    error = raised.value
+    assert type(error) is kind
+    assert (error.target, error.why, error.status) == (url, why, status)
+    assert str(error) == error.message == f"`{url}` {why}"
+    assert getattr(error, "challenge", None) == (headers.get("WWW_Authenticate") if status in (401, 403) else None)
+    assert (error.code, error.data) == ((-32001, 7) if "MCP with" in name else (error.code, None))
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, Unauthorized), (403, Forbidden), (503, ConnectError)])
+async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: type[ConnectError]) -> None:
+    refused: list[str] = []
+
+    def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        if message.get("method") == "tools/call" and not refused:
+            refused.append(handler.headers["Authorization"])
+            say(handler, status)
+        else:
+            say_result(handler, message)
+
+    with answering(answer) as url:
+        async with EchoClient.connect(url, headers={"Authorization": "Bearer t0ken"}) as client:
+            with pytest.raises(kind) as raised:
+                await client.ping()
+            assert "no token" not in str(raised.value)
+            assert "t0ken" not in str(raised.value)
+            assert raised.value.status == status
+            assert await client.ping() == []
+    assert refused == ["Bearer t0ken"]
+
+
+async def test_a_session_that_is_over_is_no_missing_page() -> None:
+    def answer(handler: BaseHTTPRequestHandler, message: dict[str, Any]) -> None:
+        if message.get("method") == "tools/call":
+            say(handler, 404)
+        elif message.get("method") == "initialize":
+            handler.close_connection = True
+            result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "a", "version": "1"}}
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+            say(handler, 200, body, Content_Type="application/json", Mcp_Session_Id="abc")
+        else:
+            say_result(handler, message)
+
+    with answering(answer) as url:
+        async with EchoClient.connect(url) as client:
+            with pytest.raises(mcp.MCPError, match="Session terminated") as raised:
+                await client.ping()
+    assert not isinstance(raised.value, ConnectError)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9/mcp", "cannot be reached: nothing listens there (connection refused)"),
+        ("http://nowhere.invalid/mcp", "cannot be reached: the host is not known"),
+    ],
+)
+async def test_a_host_that_cannot_be_reached(url: str, why: str) -> None:
+    with pytest.raises(ConnectError) as raised:
+        async with EchoClient.connect(url):
+            pass
+    assert type(raised.value) is ConnectError
+    assert str(raised.value) == f"`{url}` {why}"
+    assert raised.value.code == mcp_types.CONNECTION_CLOSED
+
+
+# --- Commands ---------------------------------------------------------------------------------------------------
+
+
+def command(code: str) -> list[str]:
+    """A command that runs Python."""
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.parametrize(
+    ("code", "why", "status"),
+    [
+        ("import sys; print('no key is set', file=sys.stderr); sys.exit(3)", "ended with exit status 3", 3),
+        ("import sys; sys.stdin.readline(); sys.exit('no key is set')", "ended with exit status 1", 1),
+        (
+            (
+                "import os, signal, sys; print('no key is set', file=sys.stderr, flush=True); "
+                "os.kill(os.getpid(), signal.SIGKILL)"
+            ),
+            "was ended by SIGKILL",
+            -9,
+        ),
+        (
+            "import os, sys, time; print('no key is set', file=sys.stderr, flush=True); os.close(1); time.sleep(60)",
+            "closed its standard output",
+            None,
+        ),
+    ],
+)
+async def test_a_command_that_ends_says_how(
+    code: str, why: str, status: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ServerExited) as raised:
+        async with EchoClient.connect(command(code)):
+            pass
+    assert (raised.value.why, raised.value.status) == (why, status)
+    if status is not None:
+        assert raised.value.stderr == ("no key is set",)
+        assert str(raised.value) == f"`{Path(sys.executable).name}` {why}\n  | no key is set"
+    assert capsys.readouterr().err == "no key is set\n"  # it is seen as it comes, too
+
+
+SERVER: Final = """
+import json, sys
+print("\\x1b[1mWelcome", flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        print(message["params"]["clientInfo"], file=sys.stderr, flush=True)
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "a", "version": "1"}}
+    elif message.get("method") == "tools/call":
+        for number in range(40):
+            print("line", number, file=sys.stderr)
+        sys.exit(5)
+    elif "id" in message:
+        error = {"code": -32601, "message": "no"}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+        continue
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def test_a_server_that_ends_in_a_call_says_how_and_what_it_wrote(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with EchoClient.connect(command(SERVER)) as client:
+        for _ in range(2):
+            with pytest.raises(ServerExited) as raised:
+                await client.ping()
+            assert raised.value.status == 5
+            assert raised.value.stderr[:1] == ("{'name': 'echo_mcp', 'version': '4.5.6'}",)
+            assert raised.value.stderr[5] == "…"
+            assert raised.value.stderr[-10:] == tuple(f"line {number}" for number in range(30, 40))
+    assert capsys.readouterr().err.count("line ") == 40
+    lines = [record for record in caplog.records if "no message of JSON-RPC" in record.getMessage()]
+    assert [record.getMessage() for record in lines] == [
+        "a line of the server is no message of JSON-RPC and is passed over: \ufffd[1mWelcome"
+    ]
+    assert all(record.exc_info is None for record in caplog.records)
+    assert {record.name for record in caplog.records if record.levelno >= logging.WARNING} == {"echo_mcp"}
+
+
+async def test_what_cannot_be_started_is_an_error_of_the_system() -> None:
+    with pytest.raises(FileNotFoundError):
+        async with EchoClient.connect(["/nowhere/at-all"]):
+            pass
+
+
+def test_an_error_can_be_copied_and_sent_to_another_process() -> None:
+    error = ServerExited("python", "ended with exit status 1", status=1, stderr=["a", "b"])
+    for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert type(other) is ServerExited
+        assert (str(other), other.why, other.status, other.stderr) == (str(error), error.why, 1, ("a", "b"))

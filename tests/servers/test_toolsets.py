@@ -1,0 +1,221 @@
+"""Toolsets: a part of the tools, over each transport and in each revision, and nothing that widens it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import mcp
+import pytest
+from mcp.types import TextContent
+
+import forked
+from packages import check, generate, imported, manifest, tool
+from serving import asgi, listening
+
+pytestmark = pytest.mark.anyio
+
+READING = {"annotations": {"readOnlyHint": True}}
+MANIFEST = manifest(
+    [
+        tool("list_issues", **READING),
+        tool("search_code", {"text": {"type": "string"}}, **READING),
+        tool("search_and_replace", {"text": {"type": "string"}}),
+        tool("close_issue", toolwright={"policy": {"scopes": ["write"]}}),
+    ],
+    toolsets={
+        "triage": {"title": "Triage", "tools": ["list_issues", "search_*"], "readOnly": True},
+        "editing": {"tools": ["search_*", "close_issue"]},
+    },
+)
+HANDLERS = """\
+class Handlers:
+    async def list_issues(self, args, ctx):
+        return "listed"
+
+    async def search_code(self, args, ctx):
+        return "found"
+
+    async def search_and_replace(self, args, ctx):
+        return "replaced"
+
+    async def close_issue(self, args, ctx):
+        return "closed"
+"""
+TRIAGE = ["list_issues", "search_code"]
+MODES = ["legacy", "2026-07-28"]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("toolsets")
+    generate(made, MANIFEST)
+    (made / "handlers.py").write_text(HANDLERS)
+    return made
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    made = tmp_path_factory.mktemp("toolsets")
+    with imported(made, generate(made, MANIFEST)) as found:
+        yield found
+
+
+def handlers() -> Any:
+    values: dict[str, Any] = {}
+    exec(HANDLERS, values)
+    return values["Handlers"]()
+
+
+async def names(client: mcp.Client) -> list[str]:
+    return [listed.name for listed in (await client.list_tools()).tools]
+
+
+async def refused(client: mcp.Client, name: str) -> str:
+    with pytest.raises(mcp.MCPError) as error:
+        await client.call_tool(name, {})
+    return str(error.value)
+
+
+@pytest.mark.parametrize("parser", ["httptools", "h11"])
+@pytest.mark.parametrize("mode", MODES)
+async def test_each_has_an_endpoint(package: ModuleType, mode: str, parser: Any) -> None:
+    with listening(package.asgi_app(handlers()), parser) as root:
+        url = f"{root}/mcp"
+        async with mcp.Client(f"{url}/triage", mode=mode) as client:
+            assert await names(client) == TRIAGE
+            (content,) = (await client.call_tool("search_code", {})).content
+            assert isinstance(content, TextContent)
+            assert content.text == "found"
+            assert "Unknown tool: search_and_replace" in await refused(client, "search_and_replace")
+        async with mcp.Client(url, mode=mode) as client:
+            assert await names(client) == ["list_issues", "search_code", "search_and_replace"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_header_names_one_and_narrows_an_endpoint(package: ModuleType, mode: str) -> None:
+    with listening(package.asgi_app(handlers()), "httptools") as root:
+        url = f"{root}/mcp"
+        for path, expected in (("", TRIAGE), ("/triage", TRIAGE), ("/editing", ["search_code"])):
+            async with httpx2.AsyncClient(headers={"X-MCP-Toolset": "triage"}) as http:
+                from mcp.client.streamable_http import streamable_http_client
+
+                async with mcp.Client(streamable_http_client(f"{url}{path}", http_client=http), mode=mode) as client:
+                    assert await names(client) == expected
+                    assert "Unknown tool: close_issue" in await refused(client, "close_issue")
+                    assert "Unknown tool: search_and_replace" in await refused(client, "search_and_replace")
+
+
+async def test_an_unknown_one_is_refused(package: ModuleType) -> None:
+    with asgi(package.asgi_app(handlers())) as root:
+        url = f"{root}/mcp"
+        async with httpx2.AsyncClient() as http:
+            answer = await http.post(url, headers={"X-MCP-Toolset": "triag"}, json={})
+            assert answer.status_code == 400
+            assert answer.json() == {"error": "There is no toolset 'triag': there are triage, editing"}
+            assert (await http.post(f"{url}/triag", json={})).status_code == 404
+    with pytest.raises(ValueError, match="there is no toolset 'triag'; there are triage, editing"):
+        package.build_server(handlers(), toolset="triag")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_nothing_widens_what_a_server_was_started_with(package: ModuleType, mode: str) -> None:
+    with asgi(package.asgi_app(handlers(), toolset="triage")) as root:
+        url = f"{root}/mcp"
+        for path in ("", "/triage"):
+            async with mcp.Client(f"{url}{path}", mode=mode) as client:
+                assert await names(client) == TRIAGE
+        async with mcp.Client(f"{url}/editing", mode=mode) as client:
+            assert await names(client) == ["search_code"]
+            assert "Unknown tool: close_issue" in await refused(client, "close_issue")
+    async with mcp.Client(
+        package.build_server(handlers(), toolset="editing", local_scopes=["write"]), mode=mode
+    ) as client:
+        assert await names(client) == ["search_code", "search_and_replace", "close_issue"]
+    async with mcp.Client(package.build_server(handlers(), toolset="editing"), mode=mode) as client:
+        assert await names(client) == ["search_code", "search_and_replace"]
+        assert "Unknown tool: close_issue" in await refused(client, "close_issue")
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_over_standard_input(folder: Path, mode: str) -> None:
+    command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers", "--toolset", "triage"]
+    parameters = mcp.StdioServerParameters(
+        command=command[0], args=command[1:], cwd=str(folder), env={"PYTHONPATH": "."}
+    )
+    from mcp.client.stdio import stdio_client
+
+    async with mcp.Client(stdio_client(parameters), mode=mode) as client:
+        assert await names(client) == TRIAGE
+        assert "Unknown tool: search_and_replace" in await refused(client, "search_and_replace")
+
+
+async def test_an_unknown_one_does_not_start(folder: Path) -> None:
+    command = ["-m", "sample_mcp", "--handlers", "handlers:Handlers", "--toolset", "triag"]
+    done = forked.python(command, folder, [folder])
+    assert done.returncode == 2
+    assert "--toolset: there is no toolset 'triag'; there are triage, editing" in done.stderr
+
+
+async def test_its_client_has_those_methods_alone(package: ModuleType, folder: Path) -> None:
+    triage = package.SampleTriageClient
+    assert hasattr(triage, "search_code")
+    assert not hasattr(triage, "close_issue")
+    with asgi(package.asgi_app(handlers())) as root:
+        url = f"{root}/mcp"
+        async with triage.connect(url) as client:
+            assert (await client.search_code(text="x"))[0].text == "found"
+            assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE
+            assert [each["name"] for each in client.tools_for("anthropic")] == TRIAGE
+            with pytest.raises(ValueError, match="there is no function 'close_issue'"):
+                await client.call_for("anthropic", "close_issue", {})
+        async with package.SampleClient.connect(url, toolset="triage") as client:
+            assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE
+    command = [*forked.interpreter(), "-m", "sample_mcp", "--handlers", "handlers:Handlers"]
+    async with triage.connect(command, cwd=folder, env={"PYTHONPATH": str(folder)}) as client:
+        assert [listed.name for listed in (await client.raw.list_tools()).tools] == TRIAGE
+    async with triage.connect(package.build_server(handlers())) as client:
+        assert (await client.list_issues())[0].text == "listed"
+    with pytest.raises(ValueError, match="toolset is for a URL or a command"):
+        package.SampleClient.connect(package.build_server(handlers()), toolset="triage")
+
+
+async def test_equal_callers_get_equal_bytes(package: ModuleType) -> None:
+    with listening(package.asgi_app(handlers()), "httptools") as root:
+        url = f"{root}/mcp"
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": _ENVELOPE}}
+        headers = {"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28"}
+        async with httpx2.AsyncClient(headers={**headers, "Mcp-Method": "tools/list"}) as http:
+            answers = {(await http.post(f"{url}/triage", json=body)).content for _ in range(5)}
+            answers.add((await http.post(url, json=body, headers={"X-MCP-Toolset": "triage"})).content)
+    (answer,) = answers
+    assert [listed["name"] for listed in json.loads(answer)["result"]["tools"]] == TRIAGE
+
+
+_ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def test_what_is_wrong_with_toolsets_is_said(tmp_path: Path) -> None:
+    value = {**MANIFEST, "toolsets": {"a": {"tools": ["list_issue", "x*", "close_issue"], "readOnly": True}}}
+    assert [(each.code, each.message, each.help) for each in check(tmp_path, value) if each.code < "TW300"] == [
+        ("TW285", "no tool is called `list_issue`, which the toolset `a` names", "did you mean `list_issues`?"),
+        ("TW285", "no tool is called `x*`, which the toolset `a` names", None),
+        (
+            "TW286",
+            "`close_issue` is in the read-only toolset `a`, and does not say that it is read-only",
+            "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
+        ),
+    ]

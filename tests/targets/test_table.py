@@ -1,0 +1,49 @@
+"""The table of targets: every rule is said somewhere, known to the judge, and on the page."""
+
+from __future__ import annotations
+
+import runpy
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import forked
+from toolwright import targets
+from toolwright.targets import rules
+from toolwright.targets.wording import say
+
+ROOT = Path(__file__).parents[2]
+RULES = [(name, rule) for name, target in targets.TARGETS.items() for rule in target.rules]
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES)
+def test_every_rule_has_its_source(name: str, rule: targets.Rule) -> None:
+    assert rule.source.startswith("https://")
+    assert date(2026, 1, 1) < date.fromisoformat(rule.read)
+    assert rule.kind in rules.OF_TOOLS or rule.kind in rules.OF_LISTS
+    assert rule.certainty in ("documented", "source code", "reported", "derived")
+    assert (rule.certainty == "derived") == (name == targets.PORTABLE)
+    assert say(rule)
+
+
+def test_every_kind_is_used() -> None:
+    assert {rule.kind for _, rule in RULES} == {*rules.OF_TOOLS, *rules.OF_LISTS}
+
+
+def test_the_page_is_made_from_the_table() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "targets.py"))
+    text = (ROOT / "docs" / "targets.md").read_text("utf-8")
+    assert text == script["page"](text, None)
+
+
+def test_the_command_shows_the_table(tmp_path: Path) -> None:
+    listed = forked.run(["targets"], tmp_path).stdout
+    assert [line.split()[0] for line in listed.splitlines()] == [*targets.TARGETS]
+    shown = forked.run(["targets", "bedrock", "--json"], tmp_path).stdout
+    assert '"source": "https://docs.aws.amazon.com/' in shown
+    refused = forked.run(["targets", "gemni"], tmp_path)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "toolwright: there is no target `gemni`; did you mean `gemini`?\n",
+    )
