@@ -18,7 +18,7 @@ from ..values.json import Json
 from ..values.text import split_pointer
 
 if TYPE_CHECKING:
-    import jsonschema_rs
+    from .numbers import CompiledSchema
 
 MOST_VISITS: Final = 1_000_000
 """How many visits one value may cost, in addition to `VISITS_PER_CHARACTER`; that takes less than 1 s."""
@@ -36,7 +36,7 @@ _NAMED: Final = ("dependentSchemas", "dependencies")
 _OLD: Final = re.compile(r"draft-0[3467]/")
 
 Node = dict[str, Any]
-Compile = Callable[[Any], "jsonschema_rs.Validator"]
+Compile = Callable[[Any], "CompiledSchema"]
 _Entries = frozenset[tuple[int, int]]
 """Schemas that are applied to a value, each with how often."""
 
@@ -76,7 +76,7 @@ class Cost:
         """
         schema = _copy_apart(schema)
         self._compile = compile_
-        self._patterns: dict[str, jsonschema_rs.Validator | None] = {}
+        self._patterns: dict[str, CompiledSchema | None] = {}
         self._old = is_old(schema)
         self._identifier = id_keyword(schema)
         self._nodes: dict[int, Node] = {}

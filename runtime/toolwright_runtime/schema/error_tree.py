@@ -22,8 +22,9 @@ from .complexity import Compile, id_keyword, is_old
 from .errors import Branches, ErrorNode, Path, to_error_node
 
 if TYPE_CHECKING:
-    import jsonschema_rs
     from jsonschema_rs import ValidationError
+
+    from .numbers import CompiledSchema
 
 Pointer = tuple[str, ...]
 
@@ -71,7 +72,7 @@ class ShallowSchema:
         self.schema = self._schema(schema, (), (), ())
         for holder, keyword, base in self._references:
             holder[keyword] = self._led(holder[keyword], base)
-        self._validators: dict[int, jsonschema_rs.Validator] = {}
+        self._validators: dict[int, CompiledSchema] = {}
 
     def errors(self, number: int, value: Any) -> list[list[ValidationError]]:
         """Return the validator's errors for a value at a cut, for each alternative; -1 is the root."""

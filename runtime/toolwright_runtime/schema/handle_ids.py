@@ -19,9 +19,8 @@ from . import validation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import jsonschema_rs
-
     from ..package import Tool
+    from .numbers import CompiledSchema
 
 Side: TypeAlias = Literal["input", "output"]
 
@@ -31,7 +30,7 @@ _MARK: Final = "x-handle"
 @dataclass(frozen=True, slots=True)
 class _MarkedSchema:
     validator: validation.Validator
-    evaluator: jsonschema_rs.Validator
+    evaluator: CompiledSchema
 
 
 def find_ids(tool: Tool, side: Side, value: object) -> dict[str, str]:

@@ -29,13 +29,14 @@ from ..values.json import Json, is_list, is_mapping
 from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
+from .numbers import ExactSchema, may_compare_large_numbers
 
 if TYPE_CHECKING:
-    import jsonschema_rs
 
     from ..package import Package, Tool
     from .complexity import Cost
     from .error_tree import ShallowSchema
+    from .numbers import CompiledSchema
 
 
 _BACKTRACKS: Final = 100_000
@@ -69,7 +70,7 @@ def compile_package_validator(package: Package, schema: Any, redact: Sequence[st
     return Validator(schema, formats=package.asserts_formats, redact=redact)
 
 
-def compile_schema(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
+def compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
     """Compile a schema with jsonschema-rs, translating patterns that it does not accept.
 
     Raises:
@@ -77,6 +78,8 @@ def compile_schema(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
     """
     try:
         return _compile_schema(schema, formats=formats)
+    except RecursionError:
+        raise ValueError("the schema is nested too deeply") from None
     except ValueError:
         from .patterns import translate_patterns
 
@@ -86,9 +89,10 @@ def compile_schema(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
         return _compile_schema(translated, formats=formats)
 
 
-def _compile_schema(schema: Any, *, formats: bool) -> jsonschema_rs.Validator:
+def _compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
-    return validator_for(schema, validate_formats=formats, pattern_options=options, offline=True)
+    compiled = validator_for(json.dumps(schema), validate_formats=formats, pattern_options=options, offline=True)
+    return ExactSchema(compiled) if may_compare_large_numbers(schema) else compiled
 
 
 class Validator:

@@ -15,10 +15,9 @@ from toolwright.jsonschema.pointers import local
 from toolwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
-    import jsonschema_rs
-
     from toolwright.diff.subsumption.proof import Judge
     from toolwright.ir import Json
+    from toolwright_runtime.schema.numbers import CompiledSchema
 
 AT: Final = "\0at"
 EACH: Final = "\0each"
@@ -84,5 +83,5 @@ def is_valid(part: Part, schema: Json, value: Json) -> bool:
 
 
 @lru_cache(4096)
-def _compile(text: str, *, formats: bool) -> jsonschema_rs.Validator:
+def _compile(text: str, *, formats: bool) -> CompiledSchema:
     return compile_schema(json.loads(text), formats=formats)

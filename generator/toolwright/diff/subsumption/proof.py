@@ -19,10 +19,12 @@ from jsonschema_rs.canonical import CanonicalizationError, Containment, Incompat
 from toolwright.diff.subsumption import congruence, upgrade
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import local
+from toolwright_runtime.schema.numbers import replace_large_floats
 from toolwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
     from toolwright.ir import Formats, Json
+    from toolwright_runtime.schema.numbers import CompiledSchema
 
 _BACKTRACKS: Final = 100_000
 """As generated servers have it, so that the judge here is the judge there."""
@@ -68,7 +70,7 @@ class Judge:
         return _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property
-    def _validator(self) -> jsonschema_rs.Validator:
+    def _validator(self) -> CompiledSchema:
         return compile_schema(self.schema, formats=self.formats == "assert")
 
 
@@ -120,7 +122,7 @@ def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
 def _canonicalize(schema: Json, *, asserts: bool) -> CanonicalSchema | None:
     try:
         return canonicalize(
-            schema,
+            replace_large_floats(schema),  # it takes no text
             validate_formats=asserts,
             pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS),
             offline=True,

@@ -1,0 +1,96 @@
+"""Large numbers as jsonschema-rs has to be given them.
+
+A JSON number is its decimal text (RFC 8259, section 6; JSON Schema 2020-12, Core, 4.2.2), and `1e23` equals 10**23.
+Since 0.61 jsonschema-rs takes a Python float for its binary value instead, 99999999999999991611392, in schemas and
+instances alike. So it gets schemas as text, and large floats of instances as the integers that their text denotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+_EXACT: Final = 2.0**53
+"""Below it a float differs from its shortest text by less than any keyword can tell."""
+
+_COMPARING: Final = frozenset({"multipleOf", "uniqueItems"})
+"""Keywords that can tell the two values apart whatever number stands beside them."""
+
+
+def may_compare_large_numbers(schema: Any) -> bool:
+    """Tell whether a verdict of the schema can depend on the last digits of a large number."""
+    waiting = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            if not _COMPARING.isdisjoint(here):
+                return True
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+        elif isinstance(here, int | float) and abs(here) >= _EXACT:
+            return True
+    return False
+
+
+def replace_large_floats(value: Any) -> Any:
+    """Return a JSON value whose floats from 2**53 on are integers of the same decimal text; the given one is kept."""
+    root = [value]
+    waiting: list[Any] = [root]
+    while waiting:
+        here = waiting.pop()
+        for key, each in here.items() if isinstance(here, dict) else enumerate(here):
+            if isinstance(each, float):
+                if _EXACT <= abs(each) < float("inf"):
+                    here[key] = int(Decimal(repr(each)))
+            elif isinstance(each, dict | list):
+                here[key] = each.copy()
+                waiting.append(here[key])
+    return root[0]
+
+
+class CompiledSchema(Protocol):
+    """A schema that jsonschema-rs has compiled."""
+
+    def is_valid(self, instance: Any) -> bool:
+        """Return whether the schema accepts an instance."""
+        ...
+
+    def validate(self, instance: Any) -> None:
+        """Raise `jsonschema_rs.ValidationError` unless the schema accepts an instance."""
+        ...
+
+    def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
+        """Return the errors of an instance."""
+        ...
+
+    def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
+        """Return the annotations and errors of an instance."""
+        ...
+
+
+class ExactSchema:
+    """A compiled schema that is given large floats as integers."""
+
+    def __init__(self, compiled: CompiledSchema) -> None:
+        self._compiled = compiled
+
+    def is_valid(self, instance: Any) -> bool:
+        """Return whether the schema accepts an instance."""
+        return self._compiled.is_valid(replace_large_floats(instance))
+
+    def validate(self, instance: Any) -> None:
+        """Raise `jsonschema_rs.ValidationError` unless the schema accepts an instance."""
+        self._compiled.validate(replace_large_floats(instance))
+
+    def iter_errors(self, instance: Any) -> Iterator[jsonschema_rs.ValidationError]:
+        """Return the errors of an instance."""
+        return self._compiled.iter_errors(replace_large_floats(instance))
+
+    def evaluate(self, instance: Any) -> jsonschema_rs.Evaluation:
+        """Return the annotations and errors of an instance."""
+        return self._compiled.evaluate(replace_large_floats(instance))

@@ -1,0 +1,90 @@
+"""Numbers of any size are compared as JSON has them, by their decimal text, with every version of jsonschema-rs."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from toolwright.diff.subsumption.proof import Judge, covers
+from toolwright_runtime.schema.numbers import replace_large_floats
+from toolwright_runtime.schema.validation import Validator, compile_schema
+
+VERDICTS = {
+    "minimum": lambda bound, value: value >= bound,
+    "maximum": lambda bound, value: value <= bound,
+    "exclusiveMinimum": lambda bound, value: value > bound,
+    "exclusiveMaximum": lambda bound, value: value < bound,
+    "const": lambda bound, value: value == bound,
+    "multipleOf": lambda bound, value: value % bound == 0,
+}
+
+
+def texts() -> st.SearchStrategy[str]:
+    """Whole numbers as JSON may write them: 10**23 also as `1e23`, and their neighbours."""
+    near = st.builds(
+        lambda digit, power, step: digit * 10**power + step, st.integers(1, 9), st.integers(0, 40), st.integers(-1, 1)
+    )
+    exponents = st.builds("{}e{}".format, st.integers(1, 99), st.integers(0, 40))
+    return st.one_of(near.map(str), exponents)
+
+
+@given(keyword=st.sampled_from(sorted(VERDICTS)), bound=texts(), value=texts())
+@example(keyword="maximum", bound="1e23", value="100000000000000000000000")
+@example(keyword="minimum", bound="1e23", value="1e23")
+@example(keyword="const", bound="1e23", value="1e23")
+@example(keyword="multipleOf", bound="10", value="1e23")
+def test_verdicts_are_those_of_the_texts(keyword: str, bound: str, value: str) -> None:
+    if Fraction(bound) == 0:
+        bound = "1"
+    schema, instance = json.loads(f'{{"{keyword}": {bound}}}'), json.loads(value)
+    wanted = VERDICTS[keyword](Fraction(bound), Fraction(value))
+    assert compile_schema(schema, formats=False).is_valid(instance) is wanted
+    assert (Validator(schema).find_errors(instance) == []) is wanted
+    below = {"properties": {"n": schema}}
+    assert compile_schema(below, formats=False).is_valid({"n": instance}) is wanted
+
+
+def test_two_texts_of_one_number_are_not_unique() -> None:
+    assert not compile_schema({"uniqueItems": True}, formats=False).is_valid(
+        json.loads("[1e23, 100000000000000000000000]")
+    )
+
+
+def test_two_texts_of_one_bound_are_the_same_bound() -> None:
+    one, other = ({"type": "number", "maximum": json.loads(text)} for text in ("1e23", "100000000000000000000000"))
+    assert covers(Judge(one), Judge(other))
+    assert covers(Judge(other), Judge(one))
+
+
+@pytest.mark.parametrize(
+    ("value", "replaced"),
+    [
+        (1e23, 10**23),
+        (-1e23, -(10**23)),
+        (float(2**53), 2**53),
+        ({"a": [1e23, {"b": 1e22}]}, {"a": [10**23, {"b": 10**22}]}),
+    ],
+)
+def test_large_floats_become_integers(value: Any, replaced: Any) -> None:
+    before = json.dumps(value)
+    assert json.dumps(replace_large_floats(value)) == json.dumps(replaced)
+    assert json.dumps(value) == before  # the given value is kept
+
+
+@pytest.mark.parametrize("value", [0.1, 1.0, 2.0**53 - 1, float("inf"), True, None, "1e23", 10**30])
+def test_other_values_stay(value: Any) -> None:
+    assert replace_large_floats([value]) == [value]
+    assert type(replace_large_floats([value])[0]) is type(value)
+
+
+def test_a_schema_that_is_too_deep_is_refused() -> None:
+    schema: Any = {}
+    for _ in range(20_000):
+        schema = {"not": schema}
+    with pytest.raises(ValueError, match="nested too deeply"):
+        compile_schema(schema, formats=False)
