@@ -89,7 +89,7 @@ def _part(name: str) -> _Grammar:
 
     definitions = manifest_schema()["$defs"]
     schema = {**definitions[name], "$defs": definitions}
-    return _Grammar(schema, Draft202012Validator(json.dumps(schema)), "entry")
+    return _Grammar(schema, Draft202012Validator(schema), "entry")
 
 
 @cache
@@ -109,7 +109,7 @@ def _grammar(role: Role) -> _Grammar:
             "properties": {"tools": known["tools"], **result},
             "$defs": schema["$defs"],
         }
-    return _Grammar(schema, Draft202012Validator(json.dumps(schema)), role)
+    return _Grammar(schema, Draft202012Validator(schema), role)
 
 
 def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:

@@ -2,7 +2,8 @@
 
 A JSON number is its decimal text (RFC 8259, section 6; JSON Schema 2020-12, Core, 4.2.2), and `1e23` equals 10**23.
 Since 0.61 jsonschema-rs takes a Python float for its binary value instead, 99999999999999991611392, in schemas and
-instances alike. So it gets schemas as text, and large floats of instances as the integers that their text denotes.
+instances alike. So it gets large floats as the integers that their text denotes; a schema as text would be exact, too,
+but is read to a depth of 127 only.
 """
 
 from __future__ import annotations

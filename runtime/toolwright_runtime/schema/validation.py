@@ -29,7 +29,7 @@ from ..values.json import Json, is_list, is_mapping
 from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
-from .numbers import ExactSchema, may_compare_large_numbers
+from .numbers import ExactSchema, may_compare_large_numbers, replace_large_floats
 
 if TYPE_CHECKING:
 
@@ -78,8 +78,6 @@ def compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
     """
     try:
         return _compile_schema(schema, formats=formats)
-    except RecursionError:
-        raise ValueError("the schema is nested too deeply") from None
     except ValueError:
         from .patterns import translate_patterns
 
@@ -91,8 +89,10 @@ def compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
 
 def _compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
-    compiled = validator_for(json.dumps(schema), validate_formats=formats, pattern_options=options, offline=True)
-    return ExactSchema(compiled) if may_compare_large_numbers(schema) else compiled
+    settings: Any = {"validate_formats": formats, "pattern_options": options, "offline": True}
+    if may_compare_large_numbers(schema):
+        return ExactSchema(validator_for(replace_large_floats(schema), **settings))
+    return validator_for(schema, **settings)
 
 
 class Validator:

@@ -122,7 +122,7 @@ def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
 def _canonicalize(schema: Json, *, asserts: bool) -> CanonicalSchema | None:
     try:
         return canonicalize(
-            replace_large_floats(schema),  # it takes no text
+            replace_large_floats(schema),
             validate_formats=asserts,
             pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS),
             offline=True,
