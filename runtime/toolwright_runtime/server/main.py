@@ -14,6 +14,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from ..extras import MissingExtraError
 from ..observability.logs import log, name_after, set_up
 from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
@@ -291,13 +292,15 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
     )
     listener = listen(*where) if isinstance(where, tuple) else where
     host, port = listener.getsockname()[:2]
+    bounds = Bounds.of(options.connections, options.connections_per_address)
+    server = GracefulServer(app, options.grace, core.stop, core.in_flight.end, bounds)
+    for (
+        number
+    ) in stop_signals():  # before anybody knows that there is a server; uvicorn sends them once more at its end
+        signal.signal(number, server.stop_when_started)
     log().info("serving http://%s:%d%s", f"[{host}]" if ":" in host else host, port, options.path)
     if host in _EVERYWHERE and not options.allow_host:
         log().warning("only requests for localhost are answered; add other hosts with --allow-host")
-    for number in stop_signals():  # uvicorn stops, and then sends itself the signal once more
-        signal.signal(number, _ignore)
-    bounds = Bounds.of(options.connections, options.connections_per_address)
-    server = GracefulServer(app, options.grace, core.stop, core.in_flight.end, bounds)
     try:
         with _workers(handwritten.package, options):
             server.run([listener])
@@ -328,6 +331,8 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
             threads=options.threads,
             toolset=options.toolset,
         )
+    except MissingExtraError as error:
+        raise StartError(str(error), status=1) from None
     except UnknownToolsetError as error:
         raise StartError(f"--toolset: {error}") from None
     except required_features.UnsupportedManifestError as error:
@@ -378,7 +383,3 @@ def _reason(error: OSError | UnicodeError) -> str:
     if isinstance(error, UnicodeError | socket.gaierror) or error.errno is None:
         return str(error)
     return os.strerror(error.errno)
-
-
-def _ignore(_number: int, _frame: object) -> None:
-    """What is done at a signal that another hears, too."""

@@ -108,6 +108,10 @@ class GracefulServer(uvicorn.Server):
         ending.cancel()
         AppStatus.should_exit, AppStatus.enable_automatic_graceful_drain = False, True  # they are the whole process's
 
+    def stop_when_started(self, _number: int, _frame: object) -> None:
+        """Handle a signal that arrives before the server listens to signals itself."""
+        self.should_exit = True
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         """Stop at a hangup as well, which uvicorn leaves to end the process at once."""
