@@ -1,6 +1,8 @@
 PYTHON ?= python3
 export PYTHONDONTWRITEBYTECODE :=  # the tests start hundreds of processes, which would compile everything anew
 BIN := .venv/bin
+UV := .venv/uv/bin/uv
+LOCK := .ci/requirements.txt
 CODE := generator runtime examples tests bench
 CORPUS_TESTS := tests/importers/test_corpus.py tests/codegen/test_models.py tests/codegen/test_suite.py tests/importers/test_openapi_servers.py \
 	tests/compile/test_inlining.py tests/compile/test_mutations.py tests/compile/test_uritemplates.py tests/targets/test_projection.py
@@ -8,12 +10,17 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test bench sdk pythons lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi docs generate clean
+.PHONY: demo test bench sdk pythons newest lowest lock lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
+	docs generate clean
 
-demo: .venv/ready
-	$(BIN)/toolwright generate
+# What users install, without the developers' tools.
+demo: .venv/uv/ready
+	$(PYTHON) -m venv .venv/demo
+	$(UV) pip install --quiet --python .venv/demo --constraints $(LOCK) --build-constraint $(LOCK) --reinstall-package toolwright \
+		--reinstall-package toolwright-runtime ./runtime .
+	.venv/demo/bin/toolwright generate
 	@echo
-	PYTHONPATH=generated:examples $(BIN)/python examples/weather_demo.py
+	PYTHONPATH=generated:examples .venv/demo/bin/python examples/weather_demo.py
 
 test: lint
 	$(BIN)/pytest -n 4 --dist worksteal
@@ -46,10 +53,30 @@ pythons:
 		if ! python$$version -c '' 2>/dev/null; then echo "python$$version: missing"; continue; fi; \
 		echo "python$$version:"; \
 		python$$version -m venv .venv/pythons/$$version && \
-		.venv/pythons/$$version/bin/python -m pip install --quiet --upgrade pip && \
-		.venv/pythons/$$version/bin/python -m pip install --quiet --group dev -e ./runtime -e . && \
+		$(call sync,.venv/pythons/$$version) && \
 		.venv/pythons/$$version/bin/pytest -n 4 --dist worksteal $(TESTS) || exit 1; \
 	done
+
+# All tests with the newest versions of what others release, and with the lowest that we say we work with. The rest is locked.
+newest: .venv/uv/ready
+	$(PYTHON) -m venv --clear .venv/newest
+	$(UV) pip install --quiet --python .venv/newest --refresh --group dev -e ./runtime -e .
+	.venv/newest/bin/pytest -n 4 --dist worksteal $(TESTS)
+
+lowest: .venv/uv/ready
+	$(PYTHON) -m venv --clear .venv/lowest
+	$(UV) pip compile --quiet --resolution lowest-direct --no-emit-package toolwright-runtime pyproject.toml runtime/pyproject.toml \
+		--all-extras --output-file .venv/lowest/requirements.txt
+	$(UV) pip install --quiet --python .venv/lowest --constraints .venv/lowest/requirements.txt --group dev -e ./runtime -e .
+	.venv/lowest/bin/pytest -n 4 --dist worksteal $(TESTS)
+
+# Locks the developers' environment anew. With PACKAGE=name only that package moves.
+lock: .venv/uv/ready
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --group dev \
+		--no-emit-package toolwright-runtime $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade) \
+		--custom-compile-command "make lock" --output-file $(LOCK) pyproject.toml
+	echo uv | $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade \
+		--custom-compile-command "make lock" --output-file .ci/uv.txt -
 
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.
@@ -105,9 +132,17 @@ generate: .venv/ready
 clean:
 	rm -rf .venv
 
-.venv/ready: pyproject.toml runtime/pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwright needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+# Installs what is locked, and nothing else, in an environment; the two distributions of this checkout as they are here.
+sync = $(UV) pip sync --quiet --python $(1) --require-hashes $(LOCK) && \
+	$(UV) pip install --quiet --python $(1) --no-deps --build-constraint $(LOCK) -e ./runtime -e .
+
+.venv/ready: .venv/uv/ready $(LOCK) pyproject.toml runtime/pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev -e ./runtime -e .
+	$(call sync,.venv)
+	@touch $@
+
+.venv/uv/ready: .ci/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwright needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv .venv/uv
+	.venv/uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/uv.txt
 	@touch $@

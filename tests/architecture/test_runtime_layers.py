@@ -12,7 +12,7 @@ import pytest
 from toolwright import package_data
 
 LAYERS = (
-    ("errors", "lazy", "sdk", "values"),
+    ("errors", "extras", "lazy", "sdk", "values"),
     ("observability", "models"),
     ("schema", "projection"),
     ("mcp",),

@@ -100,5 +100,5 @@ def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tup
 def test_the_compiler_needs_the_runtime_of_its_own_version(built: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(built[0]) as wheel:
         said = wheel.read(f"toolwright-{__version__}.dist-info/METADATA").decode()
-    assert f"Requires-Dist: toolwright-runtime[all]=={__version__}\n" in said
+    assert f"Requires-Dist: toolwright-runtime=={__version__}\n" in said
     assert built[1].name == f"toolwright_runtime-{__version__}-py3-none-any.whl"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from weakref import WeakValueDictionary
 
+from ..extras import Extra
 from ..observability.logs import log
 from ..values.json import is_list
 from . import scripts
@@ -122,10 +123,8 @@ def redis_store(url: str, package: Package) -> RedisStore:
 
 def _import_library(name: str) -> Any:
     """A module of the library, by its name: a package is whole without it, as long as nobody wants Redis."""
-    try:
+    with Extra("redis", "state in Redis"):
         return importlib.import_module(name)
-    except ImportError:
-        raise StoreConfigurationError("state in Redis needs the package redis: pip install 'redis>=8'") from None
 
 
 def _parse_keys(text: str) -> list[bytes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ...extras import Extra
 from ...mcp.downgrades import result_for
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
@@ -51,7 +52,8 @@ class Calls:
     def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
         """What a call goes through, most of it as far as the manifest asks for it."""
         if "rateLimit" in self._package.policies:
-            from ...policy.rates import Rates
+            with Extra("rates", "`policy.rateLimit`"):
+                from ...policy.rates import Rates
 
             yield Rates(host.store)
         yield check_size

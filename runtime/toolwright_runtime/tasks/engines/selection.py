@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...state.store import Store, StoreConfigurationError
+from ...extras import Extra
+from ...state.store import Store
 from .memory import MemoryEngine
 
 if TYPE_CHECKING:
@@ -15,14 +16,10 @@ def engine_for(store: Store) -> Engine:
     """The engine for tasks that a store keeps.
 
     Raises:
-        Unfit: There is none.
+        MissingExtraError: What it needs is not installed.
     """
     if not store.is_shared:
         return MemoryEngine()
-    try:
+    with Extra("tasks", "a server with tasks whose state is in Redis"):
         from .redis import StreamEngine
-    except ImportError as error:
-        raise StoreConfigurationError(
-            f"tasks in Redis need the packages taskiq and taskiq-redis ({error.name} is missing)"
-        ) from None
     return StreamEngine(store)
