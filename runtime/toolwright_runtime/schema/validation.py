@@ -29,7 +29,7 @@ from ..values.json import Json, is_list, is_mapping
 from ..values.locations import normalize_path
 from ..values.text import split_pointer
 from .errors import ErrorNode, Kind, Path, UnknownKeys, to_error_node
-from .numbers import ExactSchema, may_compare_large_numbers, replace_large_floats
+from .numbers import ExactSchema, exact_schema, may_compare_large_numbers
 
 if TYPE_CHECKING:
 
@@ -91,7 +91,7 @@ def _compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
     settings: Any = {"validate_formats": formats, "pattern_options": options, "offline": True}
     if may_compare_large_numbers(schema):
-        return ExactSchema(validator_for(replace_large_floats(schema), **settings))
+        return ExactSchema(validator_for(exact_schema(schema), **settings))
     return validator_for(schema, **settings)
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolwright.diff.subsumption.proof import Judge, covers
-from toolwright_runtime.schema.numbers import replace_large_floats
+from toolwright_runtime.schema.numbers import exact_instance, exact_schema
 from toolwright_runtime.schema.validation import Validator, compile_schema
 
 VERDICTS = {
@@ -70,16 +70,42 @@ def test_two_texts_of_one_bound_are_the_same_bound() -> None:
         ({"a": [1e23, {"b": 1e22}]}, {"a": [10**23, {"b": 10**22}]}),
     ],
 )
-def test_large_floats_become_integers(value: Any, replaced: Any) -> None:
+def test_large_floats_become_exact(value: Any, replaced: Any) -> None:
     before = json.dumps(value)
-    assert json.dumps(replace_large_floats(value)) == json.dumps(replaced)
+    assert json.dumps(exact_schema(value)) == json.dumps(replaced)
+    assert exact_instance(value) == replaced
     assert json.dumps(value) == before  # the given value is kept
 
 
 @pytest.mark.parametrize("value", [0.1, 1.0, 2.0**53 - 1, float("inf"), True, None, "1e23", 10**30])
 def test_other_values_stay(value: Any) -> None:
-    assert replace_large_floats([value]) == [value]
-    assert type(replace_large_floats([value])[0]) is type(value)
+    for exact in (exact_instance, exact_schema):
+        assert exact([value]) == [value]
+        assert type(exact([value])[0]) is type(value)
+
+
+def test_a_large_float_is_no_integer_in_draft_04() -> None:
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "multipleOf": 10}
+    assert not compile_schema(schema, formats=False).is_valid(1e23)
+    assert compile_schema(schema, formats=False).is_valid(10**23)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "line"),
+    [
+        ({"maximum": 1e22}, 1e23, "arguments: expected at most 10000000000000000000000, got 1e+23"),
+        ({"enum": [1e22, "a"]}, 1e23, 'arguments: expected one of 10000000000000000000000, "a", got 1e+23'),
+        ({"properties": {"n": {"multipleOf": 3}}}, {"n": 1e23}, "n: expected a multiple of 3, got 1e+23"),
+        ({"uniqueItems": True}, [1e23, 1e23], "arguments: expected unique items, got an array of 2 items"),
+        (
+            {"anyOf": [{"const": 1e22}, {"$ref": "#/$defs/x"}], "$defs": {"x": {"maximum": 1e21}}},
+            1e23,
+            "arguments: expected 10000000000000000000000 or at most 1000000000000000000000, got 1e+23",
+        ),
+    ],
+)
+def test_errors_show_the_value_as_it_came(schema: Any, value: Any, line: str) -> None:
+    assert Validator(schema).find_errors(value)[0].startswith(line)
 
 
 def test_schemas_of_any_depth_that_manifests_may_have_are_compiled() -> None:

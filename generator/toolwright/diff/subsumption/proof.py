@@ -19,7 +19,7 @@ from jsonschema_rs.canonical import CanonicalizationError, Containment, Incompat
 from toolwright.diff.subsumption import congruence, upgrade
 from toolwright.jsonschema import dialects
 from toolwright.jsonschema.pointers import local
-from toolwright_runtime.schema.numbers import replace_large_floats
+from toolwright_runtime.schema.numbers import exact_schema
 from toolwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
 def _canonicalize(schema: Json, *, asserts: bool) -> CanonicalSchema | None:
     try:
         return canonicalize(
-            replace_large_floats(schema),
+            exact_schema(schema),
             validate_formats=asserts,
             pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS),
             offline=True,
