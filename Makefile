@@ -16,9 +16,9 @@ PYTHONS := 3.11 3.12 3.13 3.14
 # What users install, without the developers' tools.
 demo: .venv/uv/ready
 	$(PYTHON) -m venv .venv/demo
-	$(UV) pip install --quiet --python .venv/demo --constraints $(LOCK) --build-constraint $(LOCK) --reinstall-package toolwright \
-		--reinstall-package toolwright-runtime ./runtime .
-	.venv/demo/bin/toolwright generate
+	$(UV) pip install --quiet --python .venv/demo --constraints $(LOCK) --build-constraint $(LOCK) --reinstall-package stubwright \
+		--reinstall-package stubwright-runtime ./runtime .
+	.venv/demo/bin/stubwright generate
 	@echo
 	PYTHONPATH=generated:examples .venv/demo/bin/python examples/weather_demo.py
 
@@ -31,12 +31,12 @@ long: .venv/ready
 
 # What CI runs after `make test` where the corpus is: also all of the corpus and all payloads, with fixed seeds; some ten minutes.
 verify: long
-	TOOLWRIGHT_WHOLE_CORPUS=1 TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
+	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
 		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
 
 # The tests of servers with the direct path switched off: the SDK answers every message. Transcripts have another order of keys then.
 sdk: .venv/ready
-	TOOLWRIGHT_DIRECT=0 $(BIN)/pytest -n 4 --dist worksteal tests/runtime tests/servers tests/peers \
+	STUBWRIGHT_DIRECT=0 $(BIN)/pytest -n 4 --dist worksteal tests/runtime tests/servers tests/peers \
 		--ignore tests/runtime/direct --ignore tests/servers/test_transcripts.py
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
@@ -65,7 +65,7 @@ newest: .venv/uv/ready
 
 lowest: .venv/uv/ready
 	$(PYTHON) -m venv --clear .venv/lowest
-	$(UV) pip compile --quiet --resolution lowest-direct --no-emit-package toolwright-runtime pyproject.toml runtime/pyproject.toml \
+	$(UV) pip compile --quiet --resolution lowest-direct --no-emit-package stubwright-runtime pyproject.toml runtime/pyproject.toml \
 		--all-extras --output-file .venv/lowest/requirements.txt
 	$(UV) pip install --quiet --python .venv/lowest --constraints .venv/lowest/requirements.txt --group dev -e ./runtime -e .
 	.venv/lowest/bin/pytest -n 4 --dist worksteal $(TESTS)
@@ -73,7 +73,7 @@ lowest: .venv/uv/ready
 # Locks the developers' environment anew. With PACKAGE=name only that package moves.
 lock: .venv/uv/ready
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --group dev \
-		--no-emit-package toolwright-runtime $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade) \
+		--no-emit-package stubwright-runtime $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade) \
 		--custom-compile-command "make lock" --output-file $(LOCK) pyproject.toml
 	echo uv | $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade \
 		--custom-compile-command "make lock" --output-file .ci/uv.txt -
@@ -81,15 +81,15 @@ lock: .venv/uv/ready
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.
 corpus: .venv/ready
-	TOOLWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 $(CORPUS_TESTS)
+	STUBWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 $(CORPUS_TESTS)
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
-	TOOLWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_witnesses.py tests/diff/test_diff_orders.py
+	STUBWRIGHT_WHOLE_DIFF=1 $(BIN)/pytest -n 2 tests/diff/test_subsumption.py tests/diff/test_witnesses.py tests/diff/test_diff_orders.py
 
 # Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
 payloads: .venv/ready
-	TOOLWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
+	STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready
@@ -97,7 +97,7 @@ conformance: .venv/ready
 
 # Prism, a mock that others wrote, judges the requests of imported APIs; a row of each document. Needs npx and the corpus.
 openapi: .venv/ready
-	TOOLWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/peers/test_prism.py
+	STUBWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/peers/test_prism.py
 
 lint: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)
@@ -110,14 +110,14 @@ lint-black:
 	$(BIN)/black --check --quiet $(CODE) generated
 
 lint-mypy:
-	$(BIN)/mypy generator/toolwright runtime/toolwright_runtime examples tests generated/weather_mcp generated/helpdesk_mcp \
+	$(BIN)/mypy generator/stubwright runtime/stubwright_runtime examples tests generated/weather_mcp generated/helpdesk_mcp \
 		generated/database_mcp generated/shop_mcp generated/everything_mcp
 
 lint-pyright:
 	$(BIN)/pyright runtime generated examples
 
 lint-generated:
-	$(BIN)/toolwright generate --check
+	$(BIN)/stubwright generate --check
 
 lint-docs:
 	$(BIN)/python docs/reference.py --check
@@ -127,7 +127,7 @@ docs: .venv/ready
 	$(BIN)/python docs/reference.py
 
 generate: .venv/ready
-	$(BIN)/toolwright generate
+	$(BIN)/stubwright generate
 
 clean:
 	rm -rf .venv
@@ -142,7 +142,7 @@ sync = $(UV) pip sync --quiet --python $(1) --require-hashes $(LOCK) && \
 	@touch $@
 
 .venv/uv/ready: .ci/uv.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toolwright needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "stubwright needs Python 3.11 or newer: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv .venv/uv
 	.venv/uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .ci/uv.txt
 	@touch $@

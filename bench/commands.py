@@ -20,7 +20,7 @@ LIMITS = {"--help": 8, "check": 25, "generate, unchanged": 25}
 
 def main() -> None:
     """Print a table of medians and ratios."""
-    toolwright = str(Path(sys.executable).with_name("toolwright"))
+    stubwright = str(Path(sys.executable).with_name("stubwright"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "specs").mkdir()
@@ -29,9 +29,9 @@ def main() -> None:
         times = medians(
             {
                 "python -c pass": [sys.executable, "-c", "pass"],
-                "--help": [toolwright, "--help"],
-                "check": [toolwright, "check", "specs/weather.yaml"],
-                "generate, unchanged": [toolwright, "generate", "specs/weather.yaml"],
+                "--help": [stubwright, "--help"],
+                "check": [stubwright, "check", "specs/weather.yaml"],
+                "generate, unchanged": [stubwright, "generate", "specs/weather.yaml"],
             },
             rounds=15,
             folder=folder,

@@ -33,11 +33,11 @@ def listed(size: int, warnings: int) -> list[dict[str, Any]]:
 
 def seconds(folder: Path, name: str, style: str, warnings: int) -> float:
     """How long one check takes, as a whole process."""
-    command = [sys.executable, "-m", "toolwright", "check", name, "--format", style]
+    command = [sys.executable, "-m", "stubwright", "check", name, "--format", style]
     start = time.perf_counter()
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=True)
     taken = time.perf_counter() - start
-    found = (done.stdout + done.stderr).count("TW312")
+    found = (done.stdout + done.stderr).count("SW312")
     if found != warnings:
         raise RuntimeError(f"{name} gives {found} warnings, not {warnings}")
     return taken
@@ -52,7 +52,7 @@ def main() -> None:
         folder = Path(name)
         for form, indent in (("indented", 1), ("line", None)):
             (folder / f"{form}.tools.json").write_text(json.dumps(made, indent=indent))
-            manifest = {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "include": [f"{form}.tools.json"]}
+            manifest = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "include": [f"{form}.tools.json"]}
             (folder / f"{form}.json").write_text(json.dumps(manifest))
         for style in FORMATS:
             indented, line = (seconds(folder, f"{form}.json", style, warnings) for form in ("indented", "line"))

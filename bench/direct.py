@@ -3,7 +3,7 @@
     python bench/direct.py [TOOLS ...] [--rounds N] [--calls N]
 
 Prints a table: the median ratio of the rounds, its spread, and the two figures of the last round. In each round both
-servers are measured one after the other, so that whatever else the machine does slows both. With `TOOLWRIGHT_DIRECT=0`
+servers are measured one after the other, so that whatever else the machine does slows both. With `STUBWRIGHT_DIRECT=0`
 in the environment it shows what the generated server costs on the SDK alone.
 """
 
@@ -56,13 +56,13 @@ Figures = dict[str, dict[Row, float]]
 
 def prepared(folder: Path, count: int) -> dict[str, list[str]]:
     """The commands of both servers with so many tools."""
-    document = {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": tools(count)}
+    document = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "tools": tools(count)}
     (folder / "bench.json").write_text(json.dumps(document))
     (folder / "tools.json").write_text(json.dumps(document))
     (folder / "bare.py").write_text(BARE)
     (folder / "bench_handlers.py").write_text(HANDLERS)
-    toolwright = Path(sys.executable).parent / "toolwright"
-    subprocess.run([toolwright, "generate", "bench.json", "-o", "."], cwd=folder, check=True, capture_output=True)
+    stubwright = Path(sys.executable).parent / "stubwright"
+    subprocess.run([stubwright, "generate", "bench.json", "-o", "."], cwd=folder, check=True, capture_output=True)
     return {
         "bare": [sys.executable, "bare.py", "tools.json"],
         "ours": [sys.executable, "-m", PACKAGE, "--handlers", "bench_handlers:Handlers"],

@@ -99,9 +99,9 @@ def issuer() -> Iterator[tuple[str, str]]:
 
 def generate(folder: Path, name: str, more: Mapping[str, Any]) -> None:
     """Make a package of ten tools, with more in its manifest."""
-    manifest = {"toolwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **more}
+    manifest = {"stubwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **more}
     (folder / f"{name}.json").write_text(json.dumps(manifest))
-    command = [sys.executable, "-m", "toolwright", "generate", "-q", f"{name}.json", "-o", "."]
+    command = [sys.executable, "-m", "stubwright", "generate", "-q", f"{name}.json", "-o", "."]
     subprocess.run(command, cwd=folder, check=True)
 
 

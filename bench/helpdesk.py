@@ -61,7 +61,7 @@ def different(era: str, ours: dict[str, Any], theirs: dict[str, Any]) -> int:
     pairs = [(one, other) for one, other in zip(ours["calls"], theirs["calls"], strict=True) if one != other]
     print(f"{era}: {len(ours['calls']) - len(pairs)} of {len(ours['calls'])} structured results are the same")
     for (name, one), (_, other) in pairs:
-        print(f"  {name}:\n    toolwright: {_short(one)}\n    FastMCP:    {_short(other)}")
+        print(f"  {name}:\n    stubwright: {_short(one)}\n    FastMCP:    {_short(other)}")
     return len(pairs)
 
 
@@ -82,14 +82,14 @@ def main() -> int:
         differ[era] = different(era, found["ours"], found["theirs"])
     print("content that is not base64:")
     print(
-        f"    toolwright: {_short(found['ours']['no base64'])}\n    FastMCP:    {_short(found['theirs']['no base64'])}"
+        f"    stubwright: {_short(found['ours']['no base64'])}\n    FastMCP:    {_short(found['theirs']['no base64'])}"
     )
     ours, theirs = ({path.name: count(path) for path in paths} for paths in (OURS, THEIRS))
     print("lines of code:")
-    for name, files in (("toolwright", ours), ("FastMCP", theirs)):
+    for name, files in (("stubwright", ours), ("FastMCP", theirs)):
         print(f"    {name}: {sum(files.values())} ({', '.join(f'{path}: {lines}' for path, lines in files.items())})")
     ratio = sum(ours.values()) / sum(theirs.values())
-    print(f"    toolwright / FastMCP: {ratio:.2f}   target: at most {TARGET}")
+    print(f"    stubwright / FastMCP: {ratio:.2f}   target: at most {TARGET}")
     return int(differ["legacy"] > 0 or ratio > TARGET)
 
 

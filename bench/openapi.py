@@ -67,7 +67,7 @@ def beside(judge: prism.Judge, document: Path, calls: Sequence[tuple[str, str, R
 def compare(judge_of: prism.Prism, document: Path, folder: Path) -> str:
     """A row of the table."""
     manifest = prism_run.build(document, folder, prism_calls.MOST)
-    where = {tool["name"]: tool["toolwright"]["http"] for tool in manifest["tools"]}
+    where = {tool["name"]: tool["stubwright"]["http"] for tool in manifest["tools"]}
     with prism.judging(judge_of, document, folder / "prism.log") as judge:
         ours = prism_run.serve(judge, folder, document.stem, manifest)
         calls = [

@@ -2,7 +2,7 @@
 
     python openapi_fastmcp.py DOCUMENT URL < CALLS
 
-The calls are a JSON list of `{"method", "path", "arguments"}`, with the names of arguments that toolwright gives them.
+The calls are a JSON list of `{"method", "path", "arguments"}`, with the names of arguments that stubwright gives them.
 Each request carries the number of its call in `X-Call`. What comes out is a JSON object: the seconds until tools are
 listed, the bytes of the list, and for each call whether there is such a tool, with such arguments.
 """

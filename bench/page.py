@@ -35,7 +35,7 @@ def manifest(count: int) -> dict[str, object]:
         schema = {**schema, "properties": {**schema["properties"], "boss": {"$ref": "#/schemas/Owner"}}}
         made.append({**one, "description": f"{one.get('description', '')}\n\n{ABOUT}", "inputSchema": schema})
     return {
-        "toolwright": 1,
+        "stubwright": 1,
         "server": {"name": "large", "version": "1.0.0"},
         "schemas": {"Owner": OWNER},
         "tools": made,
@@ -49,7 +49,7 @@ def main() -> None:
         (folder / "large.json").write_text(json.dumps(manifest(count)))
         commands = {
             "python": [sys.executable, "-c", "pass"],
-            "docs": [sys.executable, "-m", "toolwright", "docs", "large.json", "-o", "site"],
+            "docs": [sys.executable, "-m", "stubwright", "docs", "large.json", "-o", "site"],
         }
         taken = medians(commands, rounds=3, folder=folder)
         page = folder / "site" / "large_mcp.html"

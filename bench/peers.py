@@ -1,4 +1,4 @@
-"""What toolwright is compared with, in environments of its own."""
+"""What stubwright is compared with, in environments of its own."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stubwright.compile.syntax import yamlwriter
 from tools import circle, tools
-from toolwright.compile.syntax import yamlwriter
 
 BIN = Path(sys.executable).parent
 ROUNDS = 3
@@ -79,7 +79,7 @@ def many_files(folder: Path, listed: Sequence[Any]) -> str:
 
 
 def _manifest(listed: Sequence[Any]) -> dict[str, Any]:
-    return {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": list(listed)}
+    return {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "tools": list(listed)}
 
 
 FORMS: dict[str, Callable[[Path, Sequence[Any]], str]] = {
@@ -92,8 +92,8 @@ FORMS: dict[str, Callable[[Path, Sequence[Any]], str]] = {
 def measure(form: Callable[[Path, Sequence[Any]], str], size: int, folder: Path) -> tuple[Cost, Cost, Cost]:
     """Cold, one tool changed, nothing changed."""
     listed = tools(size)
-    os.environ["TOOLWRIGHT_CACHE_DIR"] = str(folder / "cache")
-    command = [str(BIN / "toolwright"), "generate", form(folder, listed), "-o", "out"]
+    os.environ["STUBWRIGHT_CACHE_DIR"] = str(folder / "cache")
+    command = [str(BIN / "stubwright"), "generate", form(folder, listed), "-o", "out"]
     cold, one, nothing = [], [], []
     for turn in range(ROUNDS):
         shutil.rmtree(folder / "out", ignore_errors=True)
@@ -161,7 +161,7 @@ def circles(sizes: Sequence[int]) -> None:
             folder = Path(name)
             shared, listed = circle(size, count)
             (folder / "one.json").write_text(json.dumps({**_manifest(listed), "schemas": shared}))
-            cost = together([str(BIN / "toolwright"), "generate", "one.json", "-o", "out"], folder)
+            cost = together([str(BIN / "stubwright"), "generate", "one.json", "-o", "out"], folder)
             package = folder / "out" / "bench_mcp"
             written = (package / "manifest.json").stat().st_size / 2**20
             classes = sum(text.read_text().count("\nclass ") for text in package.glob("models/**/*.py"))

@@ -168,10 +168,10 @@ def main() -> None:
         if only is not None:
             return
         listed = tools(TOOLS)
-        manifest = {"toolwright": 1, "server": {"name": "bench", "version": "1"}, "tools": listed}
+        manifest = {"stubwright": 1, "server": {"name": "bench", "version": "1"}, "tools": listed}
         (folder / "bench.json").write_text(json.dumps(manifest))
         (folder / "bare.py").write_text(BARE)
-        command = [sys.executable, "-m", "toolwright", "generate", "-q", "bench.json", "-o", "."]
+        command = [sys.executable, "-m", "stubwright", "generate", "-q", "bench.json", "-o", "."]
         subprocess.run(command, cwd=folder, check=True)
         (folder / "handlers.py").write_text(HANDLERS)
         servers = {

@@ -96,9 +96,9 @@ def main() -> None:
             ("limited", {"policy": {"rateLimit": "1000000/minute"}}, "memory://"),
             ("limited_shared", {"policy": {"rateLimit": "1000000/minute"}}, f"redis://127.0.0.1:{redis}"),
         ):
-            manifest = {"toolwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **policy}
+            manifest = {"stubwright": 1, "server": {"name": name, "version": "1"}, "tools": tools(10), **policy}
             (folder / f"{name}.json").write_text(json.dumps(manifest))
-            made_by = [sys.executable, "-m", "toolwright", "generate", "-q", f"{name}.json", "-o", "."]
+            made_by = [sys.executable, "-m", "stubwright", "generate", "-q", f"{name}.json", "-o", "."]
             subprocess.run(made_by, cwd=folder, check=True)
             port = ports[name] = free()
             command = [sys.executable, "-m", f"{name}_mcp", "--handlers", "guarded_handlers:Handlers", "--http"]

@@ -33,7 +33,7 @@ CONNECTIONS = 16
 _ITEMS = {"type": "array", "items": {"type": "string"}}
 _BASKET = {"basket_id": {"type": "string", "x-handle": "basket"}}
 MANIFEST: dict[str, Any] = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "stall", "version": "1"},
     "handles": {
         "basket": {
@@ -52,13 +52,13 @@ MANIFEST: dict[str, Any] = {
         {
             "name": "show_basket",
             "inputSchema": {"type": "object", "properties": _BASKET, "required": ["basket_id"]},
-            "toolwright": {"policy": {"rateLimit": "1000000/minute"}},
+            "stubwright": {"policy": {"rateLimit": "1000000/minute"}},
         },
         {"name": "plain", "inputSchema": {"type": "object"}},
         {
             "name": "limited",
             "inputSchema": {"type": "object"},
-            "toolwright": {"policy": {"rateLimit": "1000000/minute"}},
+            "stubwright": {"policy": {"rateLimit": "1000000/minute"}},
         },
     ],
 }
@@ -86,7 +86,7 @@ def compare(folder: Path, calls: int) -> None:
         return
     (folder / "stall.json").write_text(json.dumps(MANIFEST))
     (folder / "stall.py").write_text(HANDLERS)
-    command = [sys.executable, "-m", "toolwright", "generate", "-q", "stall.json", "-o", "."]
+    command = [sys.executable, "-m", "stubwright", "generate", "-q", "stall.json", "-o", "."]
     subprocess.run(command, cwd=folder, check=True)
     server = [sys.executable, "-m", "stall_mcp", "--handlers", "stall:Stall", "--log-level", "error"]
     with _redis(folder) as url:

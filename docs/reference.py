@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolwright import package_data
-from toolwright.diagnostics import CODES
-from toolwright.diff import changes
-from toolwright.project.clients.table import CLIENTS, Client
+from stubwright import package_data
+from stubwright.diagnostics import CODES
+from stubwright.diff import changes
+from stubwright.project.clients.table import CLIENTS, Client
 
 HERE = Path(__file__).parent
 SCHEMA = package_data.MANIFEST_SCHEMA
@@ -31,8 +31,8 @@ def manifest() -> str:
     lines = [
         "# The manifest",
         "",
-        "This page is generated from the JSON Schema of manifests, which `toolwright schema` prints. Keys that MCP",
-        "defines are written as in MCP and go on the wire; toolwright's own keys are under `toolwright` and never do.",
+        "This page is generated from the JSON Schema of manifests, which `stubwright schema` prints. Keys that MCP",
+        "defines are written as in MCP and go on the wire; stubwright's own keys are under `stubwright` and never do.",
         "",
         "See also [State between calls](handles.md) for `handles`, and [Tasks](tasks.md) for `task`.",
     ]
@@ -50,7 +50,7 @@ def diagnostics() -> str:
             "# Diagnostics",
             "",
             "Errors stop the compiler; warnings do not, unless you run it with `--strict`. Silence a warning with",
-            "`lint: {ignore: [TW310]}` in the manifest, or under a tool's own `toolwright` key.",
+            "`lint: {ignore: [SW310]}` in the manifest, or under a tool's own `stubwright` key.",
             "",
             "| code | severity | meaning |",
             "|---|---|---|",
@@ -61,14 +61,14 @@ def diagnostics() -> str:
 
 
 def diff() -> str:
-    """The page on `toolwright diff`: its words as they are, and one row for each code."""
+    """The page on `stubwright diff`: its words as they are, and one row for each code."""
     words = (HERE / "diff.md").read_text("utf-8").partition("## Codes\n")[0]
     rows = [f"| {code} | {side} | {_cell(meaning)} |" for code, (side, meaning) in sorted(changes.CODES.items())]
     return "\n".join([f"{words}## Codes", "", "| code | side | what changed |", "|---|---|---|", *rows, ""])
 
 
 def serving() -> str:
-    """The page on `toolwright dev` and `install`: its words as they are, and one row for each client."""
+    """The page on `stubwright dev` and `install`: its words as they are, and one row for each client."""
     words = (HERE / "serving.md").read_text("utf-8").partition("## Clients\n")[0]
     rows = [
         f"| `{client.name}`: {client.title} | {_files(client)} | {_code(client.project)} | `{client.key}` "

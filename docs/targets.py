@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from toolwright import targets
-from toolwright.targets.wording import say
-from toolwright_runtime.projection.forms import FORMS
-from toolwright_runtime.projection.functions import project_tools
+from stubwright import targets
+from stubwright.targets.wording import say
+from stubwright_runtime.projection.forms import FORMS
+from stubwright_runtime.projection.functions import project_tools
 
 PAGE: Final = Path(__file__).with_name("targets.md")
 _NOT_REFUSED: Final = frozenset({"ignores", "ignores at root"})

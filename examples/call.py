@@ -1,4 +1,4 @@
-"""A call of the weather server, from anywhere: `toolwright dev specs/weather.yaml` serves it."""
+"""A call of the weather server, from anywhere: `stubwright dev specs/weather.yaml` serves it."""
 
 import asyncio
 

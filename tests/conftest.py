@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what runs keep for the next one out of the user's own cache folder."""
-    os.environ["TOOLWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
+    os.environ["STUBWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def mypy() -> list[str]:
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """Real data that others wrote; it is not part of the repository."""
-    folder = Path(os.environ.get("TOOLWRIGHT_CORPUS", ROOT.parent / "shared" / "corpus"))
+    folder = Path(os.environ.get("STUBWRIGHT_CORPUS", ROOT.parent / "shared" / "corpus"))
     if not folder.is_dir():
-        pytest.skip("the corpus of public servers is not here; set TOOLWRIGHT_CORPUS to its folder")
+        pytest.skip("the corpus of public servers is not here; set STUBWRIGHT_CORPUS to its folder")
     return folder
 
 

@@ -34,20 +34,20 @@ def _tool(name: str, properties: Mapping[str, Any], *required: str, **more: Any)
 
 
 MANIFEST: Final[Mapping[str, Any]] = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "lab", "version": "1"},
     "handles": {"box": {"state": {"type": "object", "properties": _TEXT}, "ttl": "1h", "most": 1_000_000}},
     "tools": [
         _tool("store", _TEXT, **_TASK),
-        _tool("hold", _TEXT, **_TASK, toolwright={"task": {"most": 5}}),
+        _tool("hold", _TEXT, **_TASK, stubwright={"task": {"most": 5}}),
         _tool("report", {"size": {"type": "integer"}}, "size", **_TASK),
         _tool("pay", _TEXT, **_TASK),
         _tool("put", _TEXT, outputSchema={"type": "object", "properties": _BOX, "required": ["box_id"]}),
         _tool("look", _BOX, "box_id"),
         _tool("change", {**_BOX, **_TEXT}, "box_id"),
         _tool("drop", _BOX, "box_id"),
-        _tool("limited", {}, toolwright={"policy": {"rateLimit": "3/hour"}}),
-        _tool("greet", {}, toolwright={"ask": {"who": {"message": "Who?", "schema": _NAMED}}}),
+        _tool("limited", {}, stubwright={"policy": {"rateLimit": "3/hour"}}),
+        _tool("greet", {}, stubwright={"ask": {"who": {"message": "Who?", "schema": _NAMED}}}),
     ],
 }
 
@@ -135,7 +135,7 @@ def lay(folder: Path) -> None:
     (folder / "handlers.py").write_text(HANDLERS)
     (folder / "app.py").write_text(APP)
     subprocess.run(
-        [sys.executable, "-m", "toolwright", "generate", "-q", "lab.json", "-o", "."], cwd=folder, check=True
+        [sys.executable, "-m", "stubwright", "generate", "-q", "lab.json", "-o", "."], cwd=folder, check=True
     )
 
 

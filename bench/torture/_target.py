@@ -21,7 +21,7 @@ from sizing import free, started
 
 _SECONDS: Final = {"type": "object", "properties": {"seconds": {"type": "number"}}}
 _MANIFEST: Final[dict[str, Any]] = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "target", "version": "1"},
     "tools": [{"name": name, "inputSchema": _SECONDS} for name in ("block", "echo", "wait")],
 }
@@ -65,7 +65,7 @@ def target(folder: Path, *options: str, descriptors: int | None = None) -> Itera
     """A server for the length of a block; with `descriptors`, it may open no more than so many."""
     (folder / "target.json").write_text(json.dumps(_MANIFEST))
     (folder / "target.py").write_text(_HANDLERS)
-    generate = [sys.executable, "-m", "toolwright", "generate", "-q", "target.json", "-o", "."]
+    generate = [sys.executable, "-m", "stubwright", "generate", "-q", "target.json", "-o", "."]
     subprocess.run(generate, cwd=folder, check=True)
     port, log = free(), folder / "log"
     limits = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []

@@ -2,7 +2,7 @@
 
     python bench/torture/cache.py [--quick]
 
-An attacker generates a package where the victim is going to, with the same toolwright, and so has all names and digests
+An attacker generates a package where the victim is going to, with the same stubwright, and so has all names and digests
 right. What was kept is poisoned and put into the checkout that the victim gets, or into the victim's cache folder by
 somebody who cannot read the key; locks and journals are forged to fit files that were edited. The victim then generates
 and checks, and what comes out must be what a run from nothing gives.
@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 STATEMENT = "import pathlib; pathlib.Path({!r}).touch()\n"
-LOCK = "toolwright.lock.json"
-OLD = ".toolwright_cache"
+LOCK = "stubwright.lock.json"
+OLD = ".stubwright_cache"
 RUN = "0123456789abcdef"
 
 Units = dict[str, Any]
@@ -72,9 +72,9 @@ class Scene:
         return self.base / "ran"
 
     def generate(self, cache: Path, *options: str) -> subprocess.CompletedProcess[str]:
-        """Run `toolwright generate` in the checkout."""
-        command = [sys.executable, "-m", "toolwright", "generate", "m.json", *options]
-        env = {**os.environ, "TOOLWRIGHT_CACHE_DIR": str(cache)}
+        """Run `stubwright generate` in the checkout."""
+        command = [sys.executable, "-m", "stubwright", "generate", "m.json", *options]
+        env = {**os.environ, "STUBWRIGHT_CACHE_DIR": str(cache)}
         return subprocess.run(command, cwd=self.work, env=env, capture_output=True, text=True, check=False)
 
     def manifest(self, *more: str) -> None:
@@ -89,7 +89,7 @@ class Scene:
         ]
         server = {"name": "sample", "version": "1"}
         self.work.mkdir(exist_ok=True)
-        (self.work / "m.json").write_text(json.dumps({"toolwright": 1, "server": server, "tools": tools}))
+        (self.work / "m.json").write_text(json.dumps({"stubwright": 1, "server": server, "tools": tools}))
 
     def package(self) -> dict[str, bytes]:
         """The files of the package by their paths, without what Python keeps."""
@@ -198,7 +198,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a sample, some ten seconds")
     quick = parser.parse_args().quick
     counts = Counts()
-    with tempfile.TemporaryDirectory(prefix="toolwright-torture-") as folder:
+    with tempfile.TemporaryDirectory(prefix="stubwright-torture-") as folder:
         scene = Scene(Path(folder))
         for more in ((), ("four",)) if not quick else (("four",),):
             shutil.rmtree(scene.work, ignore_errors=True)

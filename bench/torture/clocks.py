@@ -34,10 +34,10 @@ CONNECTIONS: Final = 4
 """Connections to each replica."""
 
 MANIFEST: Final[dict[str, Any]] = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "clocks", "version": "1"},
     "tools": [
-        {"name": name, "inputSchema": {"type": "object"}, "toolwright": {"policy": {"rateLimit": rate}}}
+        {"name": name, "inputSchema": {"type": "object"}, "stubwright": {"policy": {"rateLimit": rate}}}
         for name, rate in (("minutely", "100/minute"), ("secondly", "20/second"))
     ],
 }
@@ -157,7 +157,7 @@ def main() -> int:
         folder = Path(name)
         (folder / "clocks.json").write_text(json.dumps(MANIFEST))
         (folder / "clocks.py").write_text(HANDLERS)
-        generate = [sys.executable, "-m", "toolwright", "generate", "-q", "clocks.json", "-o", "."]
+        generate = [sys.executable, "-m", "stubwright", "generate", "-q", "clocks.json", "-o", "."]
         subprocess.run(generate, cwd=folder, check=True)
         redis = running.enter_context(running_redis(folder))
         skews = SKEWS[::3] if is_quick else SKEWS

@@ -49,7 +49,7 @@ MORE: Final = 64.0
 
 COUNTS: Final = {"count": {"type": "integer"}, "size": {"type": "integer"}}
 MANIFEST: Final[dict[str, Any]] = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "target", "version": "1"},
     "tools": [{"name": name, "inputSchema": {"type": "object", "properties": COUNTS}} for name in ("echo", "talk")],
 }
@@ -225,7 +225,7 @@ def main() -> int:
         folder = Path(name)
         (folder / "target.json").write_text(json.dumps(MANIFEST))
         (folder / "target.py").write_text(HANDLERS)
-        command = [sys.executable, "-m", "toolwright", "generate", "-q", "target.json", "-o", "."]
+        command = [sys.executable, "-m", "stubwright", "generate", "-q", "target.json", "-o", "."]
         subprocess.run(command, cwd=folder, check=True)
         if shutil.which("redis-server") is None:
             return 0 if asyncio.run(attacked(folder, None, seconds)) else 1

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from _state_lab import Client, Server, Verdict, lay, redis, server, until
 
-_PREFIX: Final = "toolwright:lab"
+_PREFIX: Final = "stubwright:lab"
 _STREAM: Final = f"{_PREFIX}:tasks"
 _RECORDS: Final = (":task:", ":task-place:", ":task-result:", ":handle:box:", ":mark:")
 

@@ -11,8 +11,8 @@
   const system = matchMedia("(prefers-color-scheme: dark)");
   const remembered = (value) => {
     try {
-      if (value !== undefined) localStorage.setItem("toolwright-theme", value);
-      return localStorage.getItem("toolwright-theme");
+      if (value !== undefined) localStorage.setItem("stubwright-theme", value);
+      return localStorage.getItem("stubwright-theme");
     } catch {
       return null; // a page from a file may have no storage
     }

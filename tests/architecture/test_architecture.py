@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import package_data
+from stubwright import package_data
 
 LAYERS = (
     ("package_data", "pycode", "http", "paths", "tokens"),
@@ -39,7 +39,7 @@ def _modules() -> dict[str, Path]:
     found = {}
     for path in sorted(package_data.ROOT.rglob("*.py")):
         steps = path.relative_to(package_data.ROOT).with_suffix("").parts
-        found[".".join(("toolwright", *(steps[:-1] if steps[-1] == "__init__" else steps)))] = path
+        found[".".join(("stubwright", *(steps[:-1] if steps[-1] == "__init__" else steps)))] = path
     return found
 
 
@@ -52,7 +52,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _imported(name: str) -> Iterator[str]:
-    """All that a module imports of toolwright: at its top, in functions, and for type checkers alone."""
+    """All that a module imports of stubwright: at its top, in functions, and for type checkers alone."""
     path = MODULES[name]
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
@@ -126,8 +126,8 @@ def _makes_names(name: str) -> Iterator[str]:
 
 
 def test_only_naming_makes_python_names() -> None:
-    reads_types = "toolwright.codegen.models.inspection"
-    apart = ("toolwright.naming", "toolwright.pycode", reads_types)
+    reads_types = "stubwright.codegen.models.inspection"
+    apart = ("stubwright.naming", "stubwright.pycode", reads_types)
     made = {name: [*_makes_names(name)] for name in MODULES if name not in apart}
     assert {name: texts for name, texts in made.items() if texts} == {}
 

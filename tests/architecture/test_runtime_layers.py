@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from toolwright import package_data
+from stubwright import package_data
 
 LAYERS = (
     ("errors", "extras", "lazy", "sdk", "values"),
@@ -42,11 +42,11 @@ def _imported(module: PurePosixPath) -> Iterator[PurePosixPath]:
     """The modules that one imports at its top."""
     for node in ast.parse((package_data.RUNTIME / f"{module}.py").read_text()).body:
         if isinstance(node, ast.Import):
-            assert not any(alias.name.startswith("toolwright") for alias in node.names)
+            assert not any(alias.name.startswith("stubwright") for alias in node.names)
         if not isinstance(node, ast.ImportFrom):
             continue
         if not node.level:
-            assert not (node.module or "").startswith("toolwright")
+            assert not (node.module or "").startswith("stubwright")
             continue
         steps = module.parts[: -node.level]
         assert node.level <= len(module.parts), f"{module} leaves the runtime"
@@ -137,6 +137,6 @@ def test_checkers_see_the_names_that_are_loaded(module: str) -> None:
     assert isinstance(call, ast.Call)
     loaded = {(home, name) for home, names in ast.literal_eval(call.args[1]).items() for name in names}
     assert seen == loaded
-    package = importlib.import_module("toolwright_runtime" if module == "__init__" else f"toolwright_runtime.{module}")
+    package = importlib.import_module("stubwright_runtime" if module == "__init__" else f"stubwright_runtime.{module}")
     assert {name for _, name in loaded} == {*package.__all__} == {*dir(package)}
     assert all(getattr(package, name) is not None for name in package.__all__)

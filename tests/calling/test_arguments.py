@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolwright.calling.arguments import ArgumentError, parse
-from toolwright.calling.signatures import signature
+from stubwright.calling.arguments import ArgumentError, parse
+from stubwright.calling.signatures import signature
 
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object",

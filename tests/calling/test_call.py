@@ -1,4 +1,4 @@
-"""`toolwright call`, `list` and `inspect` as a person runs them: at a terminal, in a pipe, on each kind of server."""
+"""`stubwright call`, `list` and `inspect` as a person runs them: at a terminal, in a pipe, on each kind of server."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any, Final
 
 import pytest
 
-from command_line import toolwright
+from command_line import stubwright
 from processes import running
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
 
 MANIFEST: Final = """\
-toolwright: 1
+stubwright: 1
 server: {name: desk, version: 2.0.0}
 python: {handlers: "desk:Desk"}
 tools:
@@ -39,7 +39,7 @@ tools:
   - name: work
     description: Works for a while, and asks.
     inputSchema: {type: object, properties: {steps: {type: integer}}}
-    toolwright:
+    stubwright:
       ask:
         size:
           message: How large?
@@ -59,7 +59,7 @@ tools:
 prompts:
   - name: greet
     description: Greets.
-    toolwright: {messages: [{role: user, text: Hello}]}
+    stubwright: {messages: [{role: user, text: Hello}]}
 """
 
 HANDLERS: Final = """\
@@ -93,8 +93,8 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     (folder / "desk.yaml").write_text(MANIFEST)
     (folder / "desk.py").write_text(HANDLERS)
-    (folder / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["desk.yaml"]\n')
-    done = toolwright("generate", cwd=folder)
+    (folder / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["desk.yaml"]\n')
+    done = stubwright("generate", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -113,39 +113,39 @@ def url(desk: Path) -> Iterator[str]:
 
 
 def test_a_call_prints_what_was_answered(desk: Path) -> None:
-    done = toolwright("call", "desk.yaml", "add", "numbers=1", "numbers=2.5", cwd=desk)
+    done = stubwright("call", "desk.yaml", "add", "numbers=1", "numbers=2.5", cwd=desk)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 3.5\n}\n')
-    assert toolwright("call", "add", "numbers=[1, 2]", cwd=desk).stdout == '{\n  "total": 3\n}\n'  # the project's
+    assert stubwright("call", "add", "numbers=[1, 2]", cwd=desk).stdout == '{\n  "total": 3\n}\n'  # the project's
 
 
 def test_json_is_the_whole_result(desk: Path) -> None:
-    done = toolwright("call", "add", "numbers=1", "--json", cwd=desk)
+    done = stubwright("call", "add", "numbers=1", "--json", cwd=desk)
     result = json.loads(done.stdout)
     assert (done.returncode, result["structuredContent"]) == (0, {"total": 1})
     assert json.loads(result["content"][0]["text"]) == {"total": 1}
 
 
 def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
-    done = toolwright("call", url, "add", "numbers=4", "--header", "X-Who: me", "note=x", cwd=desk)
+    done = stubwright("call", url, "add", "numbers=4", "--header", "X-Who: me", "note=x", cwd=desk)
     assert (done.returncode, done.stdout, done.stderr) == (0, '{\n  "total": 4\n}\n', "")
     command = [sys.executable, "-m", "desk_mcp", "--handlers", "desk:Desk"]
     path = f"PYTHONPATH={desk}/generated:{desk}"
-    done = toolwright("call", "add", "numbers=5", "--env", path, "--", *command, cwd=desk)
+    done = stubwright("call", "add", "numbers=5", "--env", path, "--", *command, cwd=desk)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 5\n}\n')
 
 
 def test_arguments_come_from_standard_input(desk: Path) -> None:
-    command = [sys.executable, "-m", "toolwright", "call", "add", "-"]
+    command = [sys.executable, "-m", "stubwright", "call", "add", "-"]
     done = subprocess.run(command, input='{"numbers": [7, 8]}', cwd=desk, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 15\n}\n')
 
 
 def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
-    done = toolwright("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
+    done = stubwright("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
     assert (done.returncode, done.stdout) == (0, "here it is\n[image: image/png, 8 bytes]\n")
     assert (tmp_path / "out" / "picture-2.png").read_bytes() == b"\x89PNG...."
     assert done.stderr.endswith(f"wrote {tmp_path}/out/picture-2.png\n")
-    again = toolwright("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
+    again = stubwright("call", "picture", "--save", str(tmp_path / "out"), cwd=desk)
     assert again.returncode == 1
     assert "cannot be written: File exists" in again.stderr
 
@@ -155,29 +155,29 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
     [
         (["fail"], 1, "Out of paper; add some.\n"),
         (["add"], 1, "Invalid arguments for add:\n- numbers: required, but missing\n"),
-        (["ad", "numbers=1"], 2, "toolwright: there is no tool `ad`; did you mean `add`?\n"),
-        (["add", "numbers=x"], 2, "toolwright: `numbers` is a number, and `x` is none\n"),
-        (["add", "number=1"], 2, "toolwright: there is no argument `number`; did you mean `numbers`?\n"),
-        (["add", "numbers=@none"], 2, "toolwright: No such file or directory (`none`)\n"),
-        ([], 2, "toolwright: name a tool, as in: toolwright call specs/weather.yaml get_weather location=Paris\n"),
-        (["none.yaml", "add"], 1, "error[TW001]: `none.yaml` does not exist"),
-        (["add", "--header", "A: b"], 2, "toolwright: --header is for a URL\n"),
-        (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "toolwright: --mock is for a manifest's server\n"),
+        (["ad", "numbers=1"], 2, "stubwright: there is no tool `ad`; did you mean `add`?\n"),
+        (["add", "numbers=x"], 2, "stubwright: `numbers` is a number, and `x` is none\n"),
+        (["add", "number=1"], 2, "stubwright: there is no argument `number`; did you mean `numbers`?\n"),
+        (["add", "numbers=@none"], 2, "stubwright: No such file or directory (`none`)\n"),
+        ([], 2, "stubwright: name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris\n"),
+        (["none.yaml", "add"], 1, "error[SW001]: `none.yaml` does not exist"),
+        (["add", "--header", "A: b"], 2, "stubwright: --header is for a URL\n"),
+        (["http://127.0.0.1:9/mcp", "add", "--mock"], 2, "stubwright: --mock is for a manifest's server\n"),
         (
             ["http://127.0.0.1:9/mcp", "add"],
             3,
-            "toolwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused)\n",
+            "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused)\n",
         ),
         (
             ["add", "--", sys.executable, "-c", "import sys; sys.exit('no key is set')"],
             3,
-            f"no key is set\ntoolwright: `{Path(sys.executable).name}` ended with exit status 1\n",
+            f"no key is set\nstubwright: `{Path(sys.executable).name}` ended with exit status 1\n",
         ),
-        (["add", "--", "/nowhere/at-all"], 2, "toolwright: No such file or directory (`/nowhere/at-all`)\n"),
+        (["add", "--", "/nowhere/at-all"], 2, "stubwright: No such file or directory (`/nowhere/at-all`)\n"),
     ],
 )
 def test_the_exit_status_says_what_came_of_it(words: list[str], status: int, told: str, desk: Path) -> None:
-    done = toolwright("call", *words, cwd=desk)
+    done = stubwright("call", *words, cwd=desk)
     assert done.returncode == status, done.stderr
     log = re.compile(r"^\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
     assert log.sub("", done.stderr).startswith(told)
@@ -201,34 +201,34 @@ def test_a_result_that_breaks_its_schema_is_shown_and_told(desk: Path, tmp_path:
         "                  else {'error': {'code': -32601, 'message': 'no'}})\n"
         "        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], **answer}), flush=True)\n"
     )
-    done = toolwright("call", "t", "--", sys.executable, str(server), cwd=desk)
+    done = stubwright("call", "t", "--", sys.executable, str(server), cwd=desk)
     assert (done.returncode, done.stdout) == (1, '{\n  "n": "five"\n}\n')
-    assert done.stderr.startswith("toolwright: the result of 't' breaks its outputSchema:\n  ")
+    assert done.stderr.startswith("stubwright: the result of 't' breaks its outputSchema:\n  ")
 
 
 def test_an_old_package_is_told(desk: Path, tmp_path: Path) -> None:
     for name in ("desk.py", "pyproject.toml"):
         (tmp_path / name).write_text((desk / name).read_text())
     (tmp_path / "desk.yaml").write_text(MANIFEST)
-    assert toolwright("generate", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", cwd=tmp_path).returncode == 0
     (tmp_path / "desk.yaml").write_text(MANIFEST.replace("note: {type: string}", "note: {type: integer}"))
-    done = toolwright("call", "add", "numbers=1", cwd=tmp_path)
+    done = stubwright("call", "add", "numbers=1", cwd=tmp_path)
     assert done.returncode == 0
-    assert "note: `add` was generated from an older manifest; run `toolwright generate`\n" in done.stderr
+    assert "note: `add` was generated from an older manifest; run `stubwright generate`\n" in done.stderr
     (tmp_path / "generated").rename(tmp_path / "elsewhere")
-    done = toolwright("call", "add", "numbers=1", cwd=tmp_path)
+    done = stubwright("call", "add", "numbers=1", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "toolwright: `generated/desk_mcp` is not there; run `toolwright generate` first, or ask a mock with --mock\n",
+        "stubwright: `generated/desk_mcp` is not there; run `stubwright generate` first, or ask a mock with --mock\n",
     )
-    done = toolwright("call", "add", "numbers=1", "--mock", cwd=tmp_path)
+    done = stubwright("call", "add", "numbers=1", "--mock", cwd=tmp_path)
     assert (done.returncode, list(json.loads(done.stdout))) == (0, ["total"])
 
 
 # --- At a terminal ----------------------------------------------------------------------------------------------
 
 
-COMMAND: Final = [sys.executable, "-m", "toolwright"]
+COMMAND: Final = [sys.executable, "-m", "stubwright"]
 
 
 def test_at_a_terminal_progress_is_shown_and_questions_are_asked(desk: Path) -> None:
@@ -266,7 +266,7 @@ def test_ctrl_d_answers_nothing_and_ctrl_c_ends_the_call(desk: Path) -> None:
 
 
 def test_without_a_terminal_nobody_is_asked(desk: Path) -> None:
-    done = toolwright("call", "work", cwd=desk)
+    done = stubwright("call", "work", cwd=desk)
     assert done.returncode == 3
     assert "elicitation" in done.stderr.lower()
     assert "\x1b" not in done.stderr
@@ -290,7 +290,7 @@ def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:
 
 
 def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> None:
-    done = toolwright("list", cwd=desk)
+    done = stubwright("list", cwd=desk)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[:6] == [
         "desk 2.0.0 (MCP 2026-07-28)",
@@ -300,8 +300,8 @@ def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> N
         "      Adds numbers. (read-only, 80 tokens)",
         "  work(steps?: integer)",
     ]
-    listed = json.loads(toolwright("list", url, "--json", cwd=desk).stdout)
-    own = json.loads(toolwright("list", "desk.yaml", "--json", cwd=desk).stdout)
+    listed = json.loads(stubwright("list", url, "--json", cwd=desk).stdout)
+    own = json.loads(stubwright("list", "desk.yaml", "--json", cwd=desk).stdout)
     assert [tool["name"] for tool in listed["tools"]] == ["add", "work", "picture", "fail"]
     assert listed["tools"] == own["tools"]
     assert listed["prompts"] == own["prompts"]
@@ -310,29 +310,29 @@ def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> N
 
 def test_what_is_hidden_from_a_caller_is_told() -> None:
     shop = "specs/shop.yaml"
-    assert "(needs `shop:staff`" in toolwright("list", shop, cwd=ROOT).stdout
-    done = toolwright("list", shop, "--scope", "other", cwd=ROOT)
+    assert "(needs `shop:staff`" in stubwright("list", shop, cwd=ROOT).stdout
+    done = stubwright("list", shop, "--scope", "other", cwd=ROOT)
     assert "restock(" not in done.stdout
     assert "note: `restock`: hidden from callers without scopes; add --scope shop:staff\n" in done.stderr
-    done = toolwright("list", shop, "--scope", "shop:staff", cwd=ROOT)
+    done = stubwright("list", shop, "--scope", "shop:staff", cwd=ROOT)
     assert "restock(" in done.stdout
     assert "hidden" not in done.stderr
-    done = toolwright("call", shop, "restock", cwd=ROOT)
+    done = stubwright("call", shop, "restock", cwd=ROOT)
     assert done.returncode == 2
-    assert "toolwright: `restock`: hidden from callers without scopes; add --scope shop:staff\n" in done.stderr
+    assert "stubwright: `restock`: hidden from callers without scopes; add --scope shop:staff\n" in done.stderr
 
 
 def test_a_list_of_nothing_says_why(desk: Path) -> None:
-    done = toolwright("list", "http://127.0.0.1:9/mcp", cwd=desk)
+    done = stubwright("list", "http://127.0.0.1:9/mcp", cwd=desk)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "toolwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused); "
+        "stubwright: `http://127.0.0.1:9/mcp` cannot be reached: nothing listens there (connection refused); "
         "check the URL, and that the server runs\n"
     )
 
 
 SHAPES: Final = """\
-toolwright: 1
+stubwright: 1
 server: {name: shapes, version: 1.0.0, title: Shapes}
 tools:
   - name: names
@@ -345,7 +345,7 @@ tools:
 
 def test_inspect_shows_what_each_revision_sees(tmp_path: Path) -> None:
     (tmp_path / "shapes.yaml").write_text(SHAPES)
-    done = toolwright("inspect", "shapes.yaml", cwd=tmp_path)
+    done = stubwright("inspect", "shapes.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     newest, *older = re.split(r"^(?=\d{4}-\d\d-\d\d: )", done.stdout, flags=re.MULTILINE)[1:]
     assert "names() -> string[]" in newest
@@ -361,14 +361,14 @@ def test_inspect_shows_what_each_revision_sees(tmp_path: Path) -> None:
             "  its clients do not know `title` of tools\n"
         ),
     ]
-    one = toolwright("inspect", "shapes.yaml", "names", "--revision", "2025-03-26", "--json", cwd=tmp_path)
+    one = stubwright("inspect", "shapes.yaml", "names", "--revision", "2025-03-26", "--json", cwd=tmp_path)
     assert json.loads(one.stdout)["2025-03-26"]["name"] == "names"
-    wrong = toolwright("inspect", "shapes.yaml", "name", "--revision", "2025-03-26", cwd=tmp_path)
-    assert (wrong.returncode, wrong.stderr) == (2, "toolwright: there is no `name`; did you mean `names`?\n")
+    wrong = stubwright("inspect", "shapes.yaml", "name", "--revision", "2025-03-26", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (2, "stubwright: there is no `name`; did you mean `names`?\n")
 
 
 def test_inspect_asks_a_server_in_each_revision(url: str, tmp_path: Path) -> None:
-    done = toolwright("inspect", url, "add", cwd=tmp_path)
+    done = stubwright("inspect", url, "add", cwd=tmp_path)
     definition, _, rest = done.stdout.partition("\n\n")
     assert json.loads(definition)["name"] == "add"
     assert [line.partition(":")[0] for line in rest.splitlines() if line[:2] == "20"] == [
@@ -383,11 +383,11 @@ def test_inspect_asks_a_server_in_each_revision(url: str, tmp_path: Path) -> Non
 # --- Completion --------------------------------------------------------------------------------------------------
 
 BASH: Final = r"""
-source <(toolwright completion bash)
+source <(stubwright completion bash)
 COMP_LINE="$1" COMP_POINT=${#1} COMP_WORDBREAKS=$' \t\n"\047><=;|&(:'
 shift
 COMP_WORDS=("$@") COMP_CWORD=$(( $# - 1 )) COMPREPLY=()
-_toolwright_complete 2>/dev/null
+_stubwright_complete 2>/dev/null
 printf '%s\n' "${COMPREPLY[@]}"
 """
 
@@ -395,20 +395,20 @@ printf '%s\n' "${COMPREPLY[@]}"
 @pytest.mark.parametrize(
     ("line", "words", "found"),
     [
-        ("toolwright call desk.yaml w", ["call", "desk.yaml", "w"], ["work"]),
-        ("toolwright call desk.yaml --json w", ["call", "desk.yaml", "--json", "w"], ["work"]),
-        ("toolwright call w", ["call", "w"], ["work"]),
-        ("toolwright call add n", ["call", "add", "n"], ["numbers=", "note="]),
-        ("toolwright inspect desk.yaml g", ["inspect", "desk.yaml", "g"], ["greet"]),
-        ("toolwright call desk.y", ["call", "desk.y"], ["desk.yaml"]),
-        ("toolwright call --js", ["call", "--js"], ["--json"]),
-        ("toolwright li", ["li"], ["list"]),
+        ("stubwright call desk.yaml w", ["call", "desk.yaml", "w"], ["work"]),
+        ("stubwright call desk.yaml --json w", ["call", "desk.yaml", "--json", "w"], ["work"]),
+        ("stubwright call w", ["call", "w"], ["work"]),
+        ("stubwright call add n", ["call", "add", "n"], ["numbers=", "note="]),
+        ("stubwright inspect desk.yaml g", ["inspect", "desk.yaml", "g"], ["greet"]),
+        ("stubwright call desk.y", ["call", "desk.y"], ["desk.yaml"]),
+        ("stubwright call --js", ["call", "--js"], ["--json"]),
+        ("stubwright li", ["li"], ["list"]),
     ],
 )
 def test_a_shell_completes_tools_and_arguments(line: str, words: list[str], found: list[str], desk: Path) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", BASH, "bash", line, "toolwright", *words],
+        ["bash", "-c", BASH, "bash", line, "stubwright", *words],
         cwd=desk,
         env={**os.environ, "PATH": path},
         capture_output=True,
@@ -419,20 +419,20 @@ def test_a_shell_completes_tools_and_arguments(line: str, words: list[str], foun
 
 
 def test_completion_gives_values_from_where_the_shell_begins_its_word(tmp_path: Path) -> None:
-    from toolwright.calling.completion import complete
+    from stubwright.calling.completion import complete
 
     manifest = tmp_path / "m.yaml"
     manifest.write_text(
-        "toolwright: 1\nserver: {name: a, version: 1.0.0}\ntools:\n- name: t\n  description: d.\n"
+        "stubwright: 1\nserver: {name: a, version: 1.0.0}\ntools:\n- name: t\n  description: d.\n"
         "  inputSchema: {type: object, properties: {units: {enum: [metric, imperial]}, on: {type: boolean}}}\n"
     )
-    start = f"toolwright call {manifest} t "
+    start = f"stubwright call {manifest} t "
     assert complete(start + "units=m", "=:") == ["metric"]
     assert complete(start + "units=") == ["units=metric", "units=imperial"]
     assert complete(start + "--timeout 5 on=", "=") == ["true", "false"]
     assert complete(start + "'units=i", "=") == ["imperial"]
-    assert complete("toolwright check ") == []
-    assert complete(f"toolwright call {tmp_path}/none.yaml ") == []
+    assert complete("stubwright check ") == []
+    assert complete(f"stubwright call {tmp_path}/none.yaml ") == []
 
 
 def test_what_a_server_says_moves_no_terminal(desk: Path, tmp_path: Path) -> None:

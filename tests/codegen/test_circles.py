@@ -18,13 +18,13 @@ import pytest
 import packages
 from memory import load
 from packages import tool
-from toolwright.codegen.models import datamodel
-from toolwright.codegen.surface import Class
-from toolwright.compile import rules
-from toolwright.compile.lower import lower
-from toolwright.compile.resolve import resolve
-from toolwright.jsonschema.circles import circles
-from toolwright.pycode import code
+from stubwright.codegen.models import datamodel
+from stubwright.codegen.surface import Class
+from stubwright.compile import rules
+from stubwright.compile.lower import lower
+from stubwright.compile.resolve import resolve
+from stubwright.jsonschema.circles import circles
+from stubwright.pycode import code
 
 ROOT = Path(__file__).parents[2]
 SHARED: dict[str, Any] = {
@@ -164,7 +164,7 @@ def test_type_checkers_see_one_class(folder: Path, mypy: list[str]) -> None:
 
 
 def test_what_is_redacted_in_a_circle_is_not_shown(tmp_path: Path) -> None:
-    secretive = tool("keep", {"pet": ref("Pet")}, toolwright={"policy": {"redact": ["/pet/owner/secret"]}})
+    secretive = tool("keep", {"pet": ref("Pet")}, stubwright={"policy": {"redact": ["/pet/owner/secret"]}})
     packages.generate(tmp_path, packages.manifest([secretive], name="secretive", schemas=SHARED))
     with packages.imported(tmp_path, "secretive_mcp") as package:
         owner = {"name": "A", "secret": "hidden"}
@@ -220,7 +220,7 @@ def work(size: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
     def count(frame: Any, event: str, _: object) -> None:
         nonlocal calls
-        calls += event == "call" and "toolwright" in frame.f_code.co_filename
+        calls += event == "call" and "stubwright" in frame.f_code.co_filename
 
     sys.setprofile(count)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import packages
-from command_line import toolwright
+from command_line import stubwright
 from packages import tool
 
 TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -65,7 +65,7 @@ def test_each_class_is_exported_by_a_name_of_its_own(folder: Path) -> None:
         assert package.UserType.model_fields.keys() == {"owner"}
         assert package.RingSeat.model_fields.keys() == {"row"}
         assert issubclass(package.ToolError, Exception)
-        assert package.CallEvent.__module__ == "toolwright_runtime.client.core.options"
+        assert package.CallEvent.__module__ == "stubwright_runtime.client.core.options"
         assert package.GetUserInput.model_fields.keys() == {"id", "day"}
         assert package.Series.model_validate({"days": ["mon"], "of": {"Day": "weekday"}}).of.Day == "weekday"
         user = package.User.model_validate({"type": {"text": "a", "owner": {"text": "b"}}})
@@ -92,7 +92,7 @@ def test_a_schema_that_takes_a_name_and_gives_it_back(tmp_path: Path) -> None:
     def generated(schemas: dict[str, Any], *options: str) -> dict[str, str]:
         uses = [tool("get", {name: ref(name) for name in schemas})]
         (tmp_path / "it.json").write_text(json.dumps(packages.manifest(uses, name="it", schemas=schemas)))
-        done = toolwright("generate", "-q", "it.json", *options, cwd=tmp_path)
+        done = stubwright("generate", "-q", "it.json", *options, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         models = tmp_path / "generated/it_mcp/models"
         return {str(path.relative_to(models)): path.read_text() for path in sorted(models.rglob("*.py"))}

@@ -50,11 +50,11 @@ class Needy(Sample):
 def case(*examples: Mapping[str, Any], annotations: Any = READ_ONLY, **more: Any) -> dict[str, Any]:
     """A manifest whose first tool has these examples."""
     ours = {"examples": list(examples), **more.pop("ours", {})}
-    first = tool("test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, toolwright=ours)
+    first = tool("test_it", {"n": {"type": "number"}}, outputSchema=NUMBER, annotations=annotations, stubwright=ours)
     ask = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
     others = [
-        tool("say", toolwright={"examples": [{"name": "once", "input": {}, "run": True}]}),
-        tool("ask", annotations=READ_ONLY, toolwright={**ask, "examples": [{"input": {}}]}),
+        tool("say", stubwright={"examples": [{"name": "once", "input": {}, "run": True}]}),
+        tool("ask", annotations=READ_ONLY, stubwright={**ask, "examples": [{"input": {}}]}),
     ]
     return manifest([first, *others], python={"handlers": "logic:Sample"}, **more)
 
@@ -117,7 +117,7 @@ def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) ->
     ],
 )
 def test_json_values_are_compared_as_json_has_them(output: Any, got: Any, same: bool) -> None:
-    from toolwright_runtime.values.equality import are_equal as equal
+    from stubwright_runtime.values.equality import are_equal as equal
 
     assert equal(output, got) is same
     assert equal(got, output) is same
@@ -190,7 +190,7 @@ def test_handlers_that_cannot_be_had_fail(handlers: str | None, message: str, tm
 def test_only_a_server_with_examples_has_tests(
     examples: list[Any], emit: list[str], has_tests: bool, tmp_path: Path
 ) -> None:
-    package = generate(tmp_path, manifest([tool("ping", toolwright={"examples": examples})], emit=emit))
+    package = generate(tmp_path, manifest([tool("ping", stubwright={"examples": examples})], emit=emit))
     assert (tmp_path / f"test_{package}.py").exists() == has_tests
     assert not [*(tmp_path / package).rglob("test_*.py")]  # what a wheel installs
 

@@ -242,7 +242,7 @@ VALUES: Mapping[str, st.SearchStrategy[Any]] = {
 
 @pytest.mark.parametrize("form", TYPES)
 def test_any_value_goes_out_as_the_format_wants_it(form: str, models: Mapping[str, Any]) -> None:
-    from toolwright_runtime.client.core.arguments import to_json
+    from stubwright_runtime.client.core.arguments import to_json
 
     valid = jsonschema_rs.validator_for(schema_of(form), validate_formats=True)
     model = models[form]
@@ -285,7 +285,7 @@ NAIVE = [dt.datetime(2026, 11, 22, 10), dt.time(10), dt.time(10, tzinfo=zoneinfo
 
 @pytest.mark.parametrize("value", NAIVE)
 def test_a_time_without_an_offset_is_refused_where_it_is_given(value: Any, models: Mapping[str, Any]) -> None:
-    from toolwright_runtime.client.core.arguments import to_json
+    from stubwright_runtime.client.core.arguments import to_json
 
     model = models["date-time" if isinstance(value, dt.datetime) else "time"]
     with pytest.raises(ValidationError, match=r"plain[\s\S]*has no offset from UTC.*set `tzinfo=datetime.UTC`"):

@@ -16,7 +16,7 @@ import pytest
 
 from echo import HOSTILE, Echo
 from packages import check, generate, imported, manifest, tool
-from toolwright.codegen.source import render
+from stubwright.codegen.source import render
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,13 +31,13 @@ def call(package: Any, client: str, method: str, arguments: Mapping[str, Any]) -
     return asyncio.run(go())
 
 
-def test_nothing_of_toolwright_is_imported(tmp_path: Path) -> None:
+def test_nothing_of_stubwright_is_imported(tmp_path: Path) -> None:
     package = generate(tmp_path, manifest([tool("ping")]))
     for path in (tmp_path / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            assert not any(module.split(".")[0] == "toolwright" for module in modules), path
+            assert not any(module.split(".")[0] == "stubwright" for module in modules), path
 
 
 def test_importing_the_package_and_its_models_does_not_import_the_sdk(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_importing_the_package_and_its_models_does_not_import_the_sdk(tmp_path: 
 )
 def test_tools_with_odd_names(wire: str, method: str, tmp_path: Path) -> None:
     odd = {"self": {"type": "string"}, "models": {"type": "integer"}, "class": {"type": "array"}, "a-b": {}}
-    package = generate(tmp_path, manifest([tool(wire, odd), tool("zz", toolwright={"deprecated": {"since": "1"}})]))
+    package = generate(tmp_path, manifest([tool(wire, odd), tool("zz", stubwright={"deprecated": {"since": "1"}})]))
     with imported(tmp_path, package) as made:
         content = call(made, "SampleClient", method, {"self_": "s", "models": 1, "class_": [1], "a_b": None})
         assert json.loads(content[0].text) == {"self": "s", "models": 1, "class": [1], "a-b": None}
@@ -162,12 +162,12 @@ def test_missing_handler_methods_are_listed_with_stubs(tmp_path: Path) -> None:
 
 def test_two_tools_that_meet_in_python_are_refused(tmp_path: Path) -> None:
     found = check(tmp_path, manifest([tool("get-weather"), tool("get_weather")]))
-    assert [diagnostic.code for diagnostic in found if diagnostic.severity == "error"] == ["TW211"]
+    assert [diagnostic.code for diagnostic in found if diagnostic.severity == "error"] == ["SW211"]
     assert "pythonName" in (found[0].help or "")
 
 
 def test_a_server_without_tools_or_handlers(tmp_path: Path) -> None:
-    static = {"name": "hello", "toolwright": {"messages": [{"role": "user", "text": "Hello"}]}}
+    static = {"name": "hello", "stubwright": {"messages": [{"role": "user", "text": "Hello"}]}}
     package = generate(tmp_path, {**manifest([]), "prompts": [static]})
     for path in (tmp_path / package).rglob("*.py"):
         ast.parse(path.read_text(), str(path))

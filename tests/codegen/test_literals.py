@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.codegen.source.literals import comment, docstring, literal
+from stubwright.codegen.source.literals import comment, docstring, literal
 
 NEVER_TOO_LONG = black.Mode(line_length=1_000_000)
 TEXT = st.text(

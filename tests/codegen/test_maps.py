@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import modules
-from toolwright import ir, naming
-from toolwright.codegen.models import datamodel
+from stubwright import ir, naming
+from stubwright.codegen.models import datamodel
 
 INTEGER = {"type": "integer"}
 ITEM = {"type": "object", "properties": {"size": INTEGER}, "required": ["size"], "additionalProperties": False}

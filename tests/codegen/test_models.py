@@ -22,13 +22,13 @@ import instances
 import modules
 import suite
 from modules import load, made
-from toolwright import ir, naming
-from toolwright.codegen.models import datamodel
-from toolwright.codegen.source import render
-from toolwright.codegen.surface import Argument, Class, ClassRole, Field, Type, optional, plain
-from toolwright.pycode import Name, code, trusted
+from stubwright import ir, naming
+from stubwright.codegen.models import datamodel
+from stubwright.codegen.source import render
+from stubwright.codegen.surface import Argument, Class, ClassRole, Field, Type, optional, plain
+from stubwright.pycode import Name, code, trusted
 
-WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
+WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_CORPUS"))
 """Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
 
 WEATHER = {
@@ -80,7 +80,7 @@ def test_a_module_reads_as_if_written_by_hand() -> None:
         "\n"
         "from typing import Literal\n"
         "\n"
-        "from toolwright_runtime.generated import Model, Root\n"
+        "from stubwright_runtime.generated import Model, Root\n"
         "\n"
         "\n"
         'class GetWeatherInput(Model, extra="forbid"):\n'
@@ -379,7 +379,7 @@ def test_odd_names() -> None:
         "str",
         "a.b",
     ]
-    names += ["DoItInput", "Optional", "__toolwright_wire__", "model_fields_set", "1st", "json", "cast", "Root"]
+    names += ["DoItInput", "Optional", "__stubwright_wire__", "model_fields_set", "1st", "json", "cast", "Root"]
     module, loaded = made({"type": "object", "properties": {name: {"type": "integer"} for name in names}})
     everything = {name: number for number, name in enumerate(names)}
     model = getattr(loaded, modules.root(module)).model_validate(everything)
@@ -604,7 +604,7 @@ def test_shared_schemas_are_imported() -> None:
     assert [*made.of] == ["Place", "Size", "Kind"]
     assert not made.circles
     made_place, made_size, made_kind = made.of.values()
-    assert "from toolwright_runtime.generated import Model\n\nfrom .size import Size\n" in made_place.source
+    assert "from stubwright_runtime.generated import Model\n\nfrom .size import Size\n" in made_place.source
     load(made_kind, "shared.kind")
     load(made_size, "shared.size")
     load(made_place, "shared.place")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from toolwright import naming
-from toolwright.pycode import Name
+from stubwright import naming
+from stubwright.pycode import Name
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from corpus_calls import STATELESS, answered_raw, answered_typed, output
 from instances import draw
 from packages import check, generate, imported, manifest
 from server_fixture import exchange
+from stubwright.jsonschema import dialects
+from stubwright_runtime.schema.numbers import exact_instance, exact_schema
 from suite import VALUE, rebased
-from toolwright.jsonschema import dialects
-from toolwright_runtime.schema.numbers import exact_instance, exact_schema
 
 
 def tools() -> list[dict[str, Any]]:

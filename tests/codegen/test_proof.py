@@ -12,11 +12,11 @@ import pytest
 
 import packages
 from packages import tool
-from toolwright import cli
-from toolwright.codegen.pages import modules
-from toolwright.codegen.pages.primitive_code import PrimitiveCode
-from toolwright.incremental import proof, proofs
-from toolwright.pycode import trusted
+from stubwright import cli
+from stubwright.codegen.pages import modules
+from stubwright.codegen.pages.primitive_code import PrimitiveCode
+from stubwright.incremental import proof, proofs
+from stubwright.pycode import trusted
 
 TICKET = {"type": "object", "properties": {"id": {"type": "integer"}, "next": {"$ref": "#/schemas/Ticket"}}}
 RING = {
@@ -28,7 +28,7 @@ TOOLS = [
     tool("second", {"ring": {"$ref": "#/schemas/A"}, "place": {"type": "object", "properties": {"x": {}}}}),
     tool("third", {"t": {"type": "string"}}),
 ]
-MODEL = "from __future__ import annotations\nfrom toolwright_runtime.generated import Model\n"
+MODEL = "from __future__ import annotations\nfrom stubwright_runtime.generated import Model\n"
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_nothing_is_written_that_does_not_work(
     capsys.readouterr()
     assert cli.run(["generate", "desk.json"]) == 1
     said = capsys.readouterr().err
-    assert "error[TW409]: the class `SecondInput` of the tool `second` cannot be built:" in said
+    assert "error[SW409]: the class `SecondInput` of the tool `second` cannot be built:" in said
     assert "name 'Lost' is not defined" in said
     text = (desk / "desk.json").read_text()
     line = text[: text.index('"inputSchema"', text.index('"second"'))].count("\n") + 1

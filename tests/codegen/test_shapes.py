@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from modules import schema
-from toolwright.codegen.models.types import (
+from stubwright.codegen.models.types import (
     ANY,
     ANYTHING,
     LIST,

@@ -65,7 +65,7 @@ def refused_by_check(folder: Path, made: Sequence[Group]) -> set[str]:
     refused = set()
     for group in made:
         errors = {found.code for found in check(folder, manifest([group.tool])) if found.severity == "error"}
-        assert errors <= {"TW222", "TW224"}, group
+        assert errors <= {"SW222", "SW224"}, group
         if errors:
             refused.add(group.name)
     return refused

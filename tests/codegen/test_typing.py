@@ -15,7 +15,7 @@ import pytest
 
 import modules
 import packages
-from toolwright.codegen.models import datamodel
+from stubwright.codegen.models import datamodel
 
 ROOT = Path(__file__).parents[2]
 RIGHT = """
@@ -137,7 +137,7 @@ def tasks(folder: Path) -> None:
     tools = [
         packages.tool("ship", **output, **optional) | ship,
         packages.tool("say", execution={"taskSupport": "required"}),
-        packages.tool("old", **optional, toolwright={"deprecated": {"use": "say"}}),
+        packages.tool("old", **optional, stubwright={"deprecated": {"use": "say"}}),
         packages.tool("find"),
     ]
     packages.generate(folder, packages.manifest(tools, name="tasks", emit=["client"]))

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from command_line import toolwright
-from toolwright.commands.shared import console
+from command_line import stubwright
+from stubwright.commands.shared import console
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("mcp", "datamodel_code_generator", "black")
@@ -33,7 +33,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_help_names_each_command(tmp_path: Path) -> None:
-    done = toolwright("--help", cwd=tmp_path)
+    done = stubwright("--help", cwd=tmp_path)
     assert done.returncode == 0
     for verb in ("new", "check", "generate", "import", "mock", "docs", "schema"):
         assert re.search(rf"^    {verb} ", done.stdout, re.MULTILINE), verb
@@ -41,51 +41,51 @@ def test_help_names_each_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("argv", [[], ["frobnicate"], ["check", "--format", "xml"], ["import"]])
 def test_a_wrong_command_line_exits_2(argv: list[str], tmp_path: Path) -> None:
-    done = toolwright(*argv, cwd=tmp_path)
+    done = stubwright(*argv, cwd=tmp_path)
     assert done.returncode == 2
-    assert "usage: toolwright" in done.stderr
+    assert "usage: stubwright" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_wrong_option_shows_the_usage_of_its_command(tmp_path: Path) -> None:
-    done = toolwright("check", "a.yaml", "--watch", cwd=tmp_path)
+    done = stubwright("check", "a.yaml", "--watch", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("usage: toolwright check ")
-    assert done.stderr.endswith("toolwright check: error: unrecognized arguments: --watch\n")
+    assert done.stderr.startswith("usage: stubwright check ")
+    assert done.stderr.endswith("stubwright check: error: unrecognized arguments: --watch\n")
 
 
 @pytest.mark.parametrize("verb", ["check", "generate"])
 def test_without_a_manifest_and_a_project_exits_2(verb: str, tmp_path: Path) -> None:
-    done = toolwright(verb, cwd=tmp_path)
+    done = stubwright(verb, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        "toolwright: no manifest is given, and no pyproject.toml here or above has a [tool.toolwright]\n",
+        "stubwright: no manifest is given, and no pyproject.toml here or above has a [tool.stubwright]\n",
     )
 
 
 def test_generate_writes_once(project: Path) -> None:
-    first = toolwright("generate", "specs/weather.yaml", cwd=project)
+    first = stubwright("generate", "specs/weather.yaml", cwd=project)
     assert first.returncode == 0, first.stderr
-    assert re.match(r"generated/weather_mcp: \d+ files written\n  it needs toolwright-runtime\n", first.stdout)
+    assert re.match(r"generated/weather_mcp: \d+ files written\n  it needs stubwright-runtime\n", first.stdout)
     times = {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()}
-    second = toolwright("generate", "specs/weather.yaml", cwd=project)
+    second = stubwright("generate", "specs/weather.yaml", cwd=project)
     assert (second.returncode, second.stdout) == (0, "specs/weather.yaml: up to date\n")
     assert {path: path.stat().st_mtime_ns for path in project.rglob("*") if path.is_file()} == times
 
 
 def test_what_a_package_needs_is_told_when_it_changes(project: Path) -> None:
     manifest = project / "specs" / "weather.yaml"
-    assert "it needs" not in toolwright("generate", "-q", str(manifest), cwd=project).stdout
+    assert "it needs" not in stubwright("generate", "-q", str(manifest), cwd=project).stdout
     manifest.write_text(manifest.read_text().replace("version: 1.0.0", "version: 1.0.1"))
-    again = toolwright("generate", "specs/weather.yaml", cwd=project)
+    again = stubwright("generate", "specs/weather.yaml", cwd=project)
     assert re.fullmatch(r"generated/weather_mcp: 1 file written, \d+ files unchanged\n", again.stdout)
     manifest.write_text(manifest.read_text() + "policy: {rateLimit: 10/minute}\n")
-    limited = toolwright("generate", "specs/weather.yaml", cwd=project)
-    assert "  it needs toolwright-runtime[rates]\n" in limited.stdout, limited.stderr
+    limited = stubwright("generate", "specs/weather.yaml", cwd=project)
+    assert "  it needs stubwright-runtime[rates]\n" in limited.stdout, limited.stderr
 
 
 SERVER = """\
-toolwright: 1
+stubwright: 1
 server: {name: %s, version: 1.0.0}
 tools: [{name: ask, description: Asks., inputSchema: {type: object}}]
 """
@@ -94,32 +94,32 @@ tools: [{name: ask, description: Asks., inputSchema: {type: object}}]
 def test_a_package_whose_name_changes_moves_as_a_whole(tmp_path: Path) -> None:
     long = tmp_path / "airtable.yaml"
     long.write_text(SERVER % "airtable-mcp-server" + "python: {package: airtable_mcp_server_mcp}\n")
-    assert toolwright("generate", "airtable.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", "airtable.yaml", cwd=tmp_path).returncode == 0
     (tmp_path / "old.yaml").write_text(long.read_text())
     long.write_text(SERVER % "airtable-mcp-server")
-    done = toolwright("generate", "airtable.yaml", cwd=tmp_path)
+    done = stubwright("generate", "airtable.yaml", cwd=tmp_path)
     assert re.match(r"generated/airtable_mcp: \d+ files written, \d+ files removed\n  it needs ", done.stdout)
     made = {path.name for path in (tmp_path / "generated").iterdir()}
-    assert made == {"airtable_mcp", "toolwright.lock.json"}
+    assert made == {"airtable_mcp", "stubwright.lock.json"}
     assert "class AirtableClient" in (tmp_path / "generated" / "airtable_mcp" / "client.py").read_text()
-    assert toolwright("generate", "--check", "airtable.yaml", cwd=tmp_path).returncode == 0
-    changed = toolwright("diff", "old.yaml", "airtable.yaml", cwd=tmp_path)
+    assert stubwright("generate", "--check", "airtable.yaml", cwd=tmp_path).returncode == 0
+    changed = stubwright("diff", "old.yaml", "airtable.yaml", cwd=tmp_path)
     assert "the package was `airtable_mcp_server_mcp`, and is `airtable_mcp`" in changed.stdout
-    assert toolwright("diff", "airtable.yaml", "airtable.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("diff", "airtable.yaml", "airtable.yaml", cwd=tmp_path).returncode == 0
 
 
 def test_a_package_that_another_manifest_makes_is_not_taken_from_it(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(SERVER % "airtable")
     (tmp_path / "two.yaml").write_text(SERVER % "airtable-mcp-server")
-    done = toolwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
+    done = stubwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "two.yaml:2:16: error[TW401]: `generated/airtable_mcp/__init__.py` is already made from `one.yaml`" in (
+    assert "two.yaml:2:16: error[SW401]: `generated/airtable_mcp/__init__.py` is already made from `one.yaml`" in (
         done.stderr
     )
     assert "another `python.package`" in done.stderr
     with (tmp_path / "two.yaml").open("a") as file:
         file.write("python: {package: airtable_mcp_server}\n")
-    done = toolwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
+    done = stubwright("generate", "one.yaml", "two.yaml", cwd=tmp_path)
     assert done.returncode == 0
     assert (tmp_path / "generated" / "airtable_mcp_server" / "client.py").is_file()
 
@@ -131,17 +131,17 @@ tools:
   - name: get_it
     description: Gets it.
     inputSchema: {type: object}
-    toolwright: {http: {api: it, url: /it}}
+    stubwright: {http: {api: it, url: /it}}
 """
 
 
 def test_generate_check_shows_the_difference(project: Path) -> None:
-    toolwright("generate", "specs/weather.yaml", cwd=project)
-    assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+    stubwright("generate", "specs/weather.yaml", cwd=project)
+    assert stubwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
     manifest = project / "specs/weather.yaml"
     manifest.write_text(manifest.read_text().replace("Get a daily forecast", "Tell the weather"))
     before = (project / "generated/weather_mcp/client.py").read_text()
-    done = toolwright("generate", "--check", "specs/weather.yaml", cwd=project)
+    done = stubwright("generate", "--check", "specs/weather.yaml", cwd=project)
     assert done.returncode == 1
     assert "--- a/generated/weather_mcp/client.py" in done.stdout
     assert '+        """Tell the weather for a location, for up to a week.' in done.stdout
@@ -149,32 +149,32 @@ def test_generate_check_shows_the_difference(project: Path) -> None:
 
 
 def test_a_lost_lock_is_mended_by_force(project: Path) -> None:
-    toolwright("generate", "specs/weather.yaml", cwd=project)
-    (project / "generated/toolwright.lock.json").unlink()
+    stubwright("generate", "specs/weather.yaml", cwd=project)
+    (project / "generated/stubwright.lock.json").unlink()
     manifest = project / "specs/weather.yaml"
     manifest.write_text(manifest.read_text().replace("Get a daily forecast", "Tell the weather"))
-    refused = toolwright("generate", "specs/weather.yaml", cwd=project)
+    refused = stubwright("generate", "specs/weather.yaml", cwd=project)
     assert refused.returncode == 1
-    assert "generated/weather_mcp/manifest.json:1:1: error[TW402]: this generated file was edited" in refused.stderr
-    assert toolwright("generate", "specs/weather.yaml", "--force", cwd=project).returncode == 0
-    assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+    assert "generated/weather_mcp/manifest.json:1:1: error[SW402]: this generated file was edited" in refused.stderr
+    assert stubwright("generate", "specs/weather.yaml", "--force", cwd=project).returncode == 0
+    assert stubwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
 def test_a_lock_that_is_lost_or_lists_too_little_is_stale(project: Path) -> None:
-    toolwright("generate", "specs/weather.yaml", cwd=project)
-    lock = project / "generated/toolwright.lock.json"
+    stubwright("generate", "specs/weather.yaml", cwd=project)
+    lock = project / "generated/stubwright.lock.json"
     whole = lock.read_text()
     for text, state, option in (
         ("", "is missing", "-q"),
         (re.sub(r".*models/get_forecast.*\n", "", whole), "does not list what is made", "--force"),
     ):
         lock.write_text(text) if text else lock.unlink()
-        done = toolwright("generate", "--check", "specs/weather.yaml", cwd=project)
+        done = stubwright("generate", "--check", "specs/weather.yaml", cwd=project)
         assert done.returncode == 1
-        assert f"generated/toolwright.lock.json:1:1: error[TW407]: this file {state}" in done.stderr
-        assert toolwright("generate", "specs/weather.yaml", option, cwd=project).returncode == 0
+        assert f"generated/stubwright.lock.json:1:1: error[SW407]: this file {state}" in done.stderr
+        assert stubwright("generate", "specs/weather.yaml", option, cwd=project).returncode == 0
         assert lock.read_text() == whole
-        assert toolwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
+        assert stubwright("generate", "--check", "specs/weather.yaml", cwd=project).returncode == 0
 
 
 def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
@@ -184,19 +184,19 @@ def test_runs_at_the_same_time_wait_for_each_other(project: Path) -> None:
         (project / f"{name}.yaml").write_text(
             text.replace("name: weather", f"name: {name}", 1).replace("file: ", "text: ")
         )
-    command = [sys.executable, "-m", "toolwright", "generate", "-q"]
+    command = [sys.executable, "-m", "stubwright", "generate", "-q"]
     runs = [subprocess.Popen([*command, f"{name}.yaml"], cwd=project) for name in names]
     assert [run.wait(60) for run in runs] == [0, 0, 0]
-    listed = json.loads((project / "generated/toolwright.lock.json").read_text())["manifests"]
+    listed = json.loads((project / "generated/stubwright.lock.json").read_text())["manifests"]
     assert listed.keys() == {f"{name}.yaml" for name in names}
 
 
 @pytest.mark.parametrize("way", ["named", "listed", "listed, and the old one stays"])
 def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path) -> None:
     named = ("specs/weather.yaml",) if way == "named" else ()
-    listing = '[tool.toolwright]\nmanifests = ["{}"]\n'
+    listing = '[tool.stubwright]\nmanifests = ["{}"]\n'
     (project / "pyproject.toml").write_text(listing.format("specs/weather.yaml"))
-    assert toolwright("generate", *named, cwd=project).returncode == 0
+    assert stubwright("generate", *named, cwd=project).returncode == 0
     before = project / "specs/weather.yaml"
     after = project / "specs/other.yaml"
     after.write_text(before.read_text().replace("name: get_forecast", "name: forecast"))
@@ -204,48 +204,48 @@ def test_a_manifest_under_another_name_keeps_its_package(way: str, project: Path
     if not way.endswith("stays"):
         before.unlink()
     named = ("specs/other.yaml",) if named else ()
-    done = toolwright("generate", *named, cwd=project)
+    done = stubwright("generate", *named, cwd=project)
     assert done.returncode == 0, done.stderr
     models = {path.name for path in (project / "generated/weather_mcp/models").glob("*forecast.py")}
     assert models == {"forecast.py"}
-    listed = json.loads((project / "generated/toolwright.lock.json").read_text())["manifests"]
+    listed = json.loads((project / "generated/stubwright.lock.json").read_text())["manifests"]
     assert listed.keys() == {"specs/other.yaml"}
-    assert toolwright("generate", "--check", *named, cwd=project).returncode == 0
+    assert stubwright("generate", "--check", *named, cwd=project).returncode == 0
     if way.endswith("stays"):
-        refused = toolwright("generate", "specs/weather.yaml", cwd=project)
+        refused = stubwright("generate", "specs/weather.yaml", cwd=project)
         assert "is already made from `specs/other.yaml`" in refused.stderr
 
 
 def test_an_output_without_a_name_is_refused(project: Path) -> None:
-    done = toolwright("generate", "-o", "", "specs/weather.yaml", cwd=project)
-    assert (done.returncode, "toolwright: -o is empty" in done.stderr) == (2, True)
-    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/weather.yaml"]\noutput = ""\n')
-    done = toolwright("generate", cwd=project)
+    done = stubwright("generate", "-o", "", "specs/weather.yaml", cwd=project)
+    assert (done.returncode, "stubwright: -o is empty" in done.stderr) == (2, True)
+    (project / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["specs/weather.yaml"]\noutput = ""\n')
+    done = stubwright("generate", cwd=project)
     assert done.returncode == 1
-    assert "pyproject.toml:3:1: error[TW410]: `output` in `[tool.toolwright]` must be a path" in done.stderr
+    assert "pyproject.toml:3:1: error[SW410]: `output` in `[tool.stubwright]` must be a path" in done.stderr
 
 
 def test_what_is_stale_is_told_to_programs_too(project: Path) -> None:
-    toolwright("generate", "specs/weather.yaml", cwd=project)
+    stubwright("generate", "specs/weather.yaml", cwd=project)
     package = project / "generated/weather_mcp"
     for name in ("registry.py", "py.typed"):
         (package / name).unlink()
     (package / "client.py").write_text((package / "client.py").read_text() + "X = 1\n")
     manifest = project / "specs/weather.yaml"
     manifest.write_text(manifest.read_text().replace("name: get_forecast", "name: forecast"))
-    done = toolwright("generate", "--check", "specs/weather.yaml", "--format", "json", cwd=project)
+    done = stubwright("generate", "--check", "specs/weather.yaml", "--format", "json", cwd=project)
     assert done.returncode == 1
     found = {one["file"]: (one["code"], one["message"]) for one in json.loads(done.stdout)}
     for name, code, state in (
-        ("registry.py", "TW407", "this file is missing"),
-        ("py.typed", "TW407", "this file is missing"),
-        ("models/forecast.py", "TW407", "this file is missing"),
-        ("models/get_forecast.py", "TW407", "this file is no longer made"),
-        ("handlers.py", "TW407", "this file is stale"),
-        ("client.py", "TW402", "this generated file was edited by hand, and is left as it is"),
+        ("registry.py", "SW407", "this file is missing"),
+        ("py.typed", "SW407", "this file is missing"),
+        ("models/forecast.py", "SW407", "this file is missing"),
+        ("models/get_forecast.py", "SW407", "this file is no longer made"),
+        ("handlers.py", "SW407", "this file is stale"),
+        ("client.py", "SW402", "this generated file was edited by hand, and is left as it is"),
     ):
         assert found[f"generated/weather_mcp/{name}"] == (code, state)
-    shown = toolwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
+    shown = stubwright("generate", "--check", "specs/weather.yaml", "--format", "github", cwd=project)
     assert "::error file=generated/weather_mcp/registry.py,line=1," in shown.stdout
 
 
@@ -253,25 +253,25 @@ def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:
     def command(output: str) -> str:
         return (project / output / "weather_mcp/registry.py").read_text().splitlines()[1]
 
-    toolwright("generate", "specs/weather.yaml", cwd=project)
-    assert command("generated") == "# Regenerate with: toolwright generate specs/weather.yaml"
-    toolwright("generate", "specs/weather.yaml", "-o", "made", cwd=project)
-    assert command("made") == "# Regenerate with: toolwright generate specs/weather.yaml -o made"
-    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
-    toolwright("generate", cwd=project)
-    assert command("made") == "# Regenerate with: toolwright generate specs/weather.yaml"
+    stubwright("generate", "specs/weather.yaml", cwd=project)
+    assert command("generated") == "# Regenerate with: stubwright generate specs/weather.yaml"
+    stubwright("generate", "specs/weather.yaml", "-o", "made", cwd=project)
+    assert command("made") == "# Regenerate with: stubwright generate specs/weather.yaml -o made"
+    (project / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
+    stubwright("generate", cwd=project)
+    assert command("made") == "# Regenerate with: stubwright generate specs/weather.yaml"
 
 
 def test_a_project_says_what_to_compile(project: Path) -> None:
-    (project / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
-    assert toolwright("generate", cwd=project).returncode == 0
+    (project / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
+    assert stubwright("generate", cwd=project).returncode == 0
     assert (project / "made/weather_mcp/client.py").is_file()
     other = (project / "specs/weather.yaml").read_text().replace("name: weather\n", "name: other\n")
     (project / "specs/other.yaml").write_text(other)
-    assert toolwright("generate", cwd=project).returncode == 0
+    assert stubwright("generate", cwd=project).returncode == 0
     assert (project / "made/other_mcp/client.py").is_file()
     (project / "specs/weather.yaml").unlink()
-    gone = toolwright("generate", cwd=project)
+    gone = stubwright("generate", cwd=project)
     assert gone.returncode == 0
     assert re.fullmatch(
         r"specs/other\.yaml: up to date\n"
@@ -280,11 +280,11 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
         gone.stdout,
     )
     assert not (project / "made/weather_mcp").exists()
-    assert toolwright("generate", cwd=project).stdout == "specs/other.yaml: up to date\n"
+    assert stubwright("generate", cwd=project).stdout == "specs/other.yaml: up to date\n"
 
 
 def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
-    text = '[tool.toolwright]\nmanifests = ["specs/*.yaml"]\n\n[project]\ndependencies = []\n'
+    text = '[tool.stubwright]\nmanifests = ["specs/*.yaml"]\n\n[project]\ndependencies = []\n'
     (project / "pyproject.toml").write_text(text)
     below = project / "sub/folder"
     below.mkdir(parents=True)
@@ -293,31 +293,31 @@ def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
     (project / "src/weather.py").write_text("class Weather: pass\n")
     (project / "weather.py").unlink()
     (project / "specs" / "weather.py").unlink()
-    made = toolwright("generate", cwd=project)
+    made = stubwright("generate", cwd=project)
     assert made.returncode == 0, made.stderr
     tree = {path: path.read_bytes() for path in (project / "generated").rglob("*.*")}
-    assert toolwright("generate", cwd=below).stdout == "../../specs/weather.yaml: up to date\n"
+    assert stubwright("generate", cwd=below).stdout == "../../specs/weather.yaml: up to date\n"
     for folder, given in ((below, "../../specs/weather.yaml"), (project / "specs", "weather.yaml")):
         for argv in ((), (given,)):
-            done = toolwright("generate", "--force", *argv, cwd=folder)
+            done = stubwright("generate", "--force", *argv, cwd=folder)
             assert done.returncode == 0, done.stderr
-            assert f"{os.path.relpath(project / 'src', folder)}/weather.py:1:7: warning[TW420]" in done.stderr
-            assert toolwright("generate", "--check", *argv, cwd=folder).returncode == 0
-            checked = toolwright("check", *argv, cwd=folder)
-            assert f"{os.path.relpath(project, folder)}/pyproject.toml:5:1: warning[TW411]" in checked.stderr
+            assert f"{os.path.relpath(project / 'src', folder)}/weather.py:1:7: warning[SW420]" in done.stderr
+            assert stubwright("generate", "--check", *argv, cwd=folder).returncode == 0
+            checked = stubwright("check", *argv, cwd=folder)
+            assert f"{os.path.relpath(project, folder)}/pyproject.toml:5:1: warning[SW411]" in checked.stderr
             assert "    5 | dependencies = []" in checked.stderr
     assert {path: path.read_bytes() for path in (project / "generated").rglob("*.*")} == tree
     assert not list(project.glob("s*/**/generated"))
     (project / "sub/.git").mkdir()
-    assert toolwright("check", cwd=below).returncode == 2
+    assert stubwright("check", cwd=below).returncode == 2
 
 
 def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     shutil.copytree(project / "specs", elsewhere / "specs")
-    toolwright("generate", "specs/weather.yaml", cwd=project, env={"PYTHONHASHSEED": "1", "LC_ALL": "C"})
+    stubwright("generate", "specs/weather.yaml", cwd=project, env={"PYTHONHASHSEED": "1", "LC_ALL": "C"})
     absolute = str(elsewhere / "specs/weather.yaml")
-    toolwright("generate", absolute, "-o", str(elsewhere / "generated"), cwd=ROOT, env={"PYTHONHASHSEED": "2"})
+    stubwright("generate", absolute, "-o", str(elsewhere / "generated"), cwd=ROOT, env={"PYTHONHASHSEED": "2"})
     made = [
         {
             path.relative_to(root): path.read_bytes()
@@ -332,9 +332,9 @@ def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_fa
 
 @pytest.mark.parametrize("argv", [["--help"], ["check", "specs/weather.yaml"], ["generate", "specs/weather.yaml"]])
 def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Path) -> None:
-    toolwright("generate", "specs/weather.yaml", cwd=project)
+    stubwright("generate", "specs/weather.yaml", cwd=project)
     program = (
-        "import sys; from toolwright import cli\n"
+        "import sys; from stubwright import cli\n"
         "try: status = cli.run(sys.argv[1:])\n"
         "except SystemExit as end: status = end.code\n"
         f"print([m for m in {HEAVY!r} if m in sys.modules], status, file=sys.stderr)"
@@ -345,7 +345,7 @@ def test_quick_commands_do_not_import_what_is_slow(argv: list[str], project: Pat
     assert done.stderr.splitlines()[-1] == "[] 0"
 
 
-FULL = "toolwright: the output cannot be written: No space left on device\n"
+FULL = "stubwright: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize(
@@ -365,20 +365,20 @@ FULL = "toolwright: the output cannot be written: No space left on device\n"
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 def test_an_output_that_takes_nothing(line: str, expected: tuple[int, str], project: Path) -> None:
     (project / "specs/saved.json").write_text('{"tools": []}')
-    command = f"{shlex.quote(sys.executable)} -m toolwright {line}"
+    command = f"{shlex.quote(sys.executable)} -m stubwright {line}"
     done = subprocess.run(command, shell=True, cwd=project / "specs", capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == expected
 
 
 def test_output_is_in_utf_8_wherever_it_goes(tmp_path: Path) -> None:
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
-    done = toolwright("new", "--help", cwd=tmp_path, env=ascii_only)
+    done = stubwright("new", "--help", cwd=tmp_path, env=ascii_only)
     assert (done.returncode, done.stderr) == (0, "")
     assert "-- COMMAND ARGS…" in done.stdout
 
 
 def test_schema_prints_a_schema_that_the_manifests_here_satisfy(tmp_path: Path) -> None:
-    done = toolwright("schema", cwd=tmp_path)
+    done = stubwright("schema", cwd=tmp_path)
     schema = json.loads(done.stdout)
     Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -388,12 +388,12 @@ BAD_FILES = {
     "missing": None,
     "empty": b"",
     "binary": bytes(range(256)) * 4,
-    "utf-8": b"toolwright: 1\nserver: {name: \xff}\n",
-    "list": b"- toolwright: 1\n",
+    "utf-8": b"stubwright: 1\nserver: {name: \xff}\n",
+    "list": b"- stubwright: 1\n",
     "scalar": b"42\n",
-    "version": b"toolwright: 2\nserver: {name: a, version: '1'}\n",
-    "tools": b"toolwright: 1\nserver: {name: a, version: '1'}\ntools: {a: 1}\n",
-    "tool": b"toolwright: 1\nserver: {name: a, version: '1'}\ntools: [[1], 2, null]\n",
+    "version": b"stubwright: 2\nserver: {name: a, version: '1'}\n",
+    "tools": b"stubwright: 1\nserver: {name: a, version: '1'}\ntools: {a: 1}\n",
+    "tool": b"stubwright: 1\nserver: {name: a, version: '1'}\ntools: [[1], 2, null]\n",
     "deep": b"[" * 100_000,
     "bomb": b"a: &a [x, x]\n"
     + b"".join(
@@ -409,17 +409,17 @@ def test_bad_files_give_diagnostics_and_nothing_is_written(kind: str, suffix: st
     content = BAD_FILES[kind]
     if content is not None:
         (tmp_path / f"m.{suffix}").write_bytes(content)
-    done = toolwright("generate", f"m.{suffix}", cwd=tmp_path)
+    done = stubwright("generate", f"m.{suffix}", cwd=tmp_path)
     assert done.returncode == 1
     assert f"m.{suffix}" in done.stderr
-    assert "error[TW" in done.stderr
+    assert "error[SW" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "generated").exists()
 
 
 @pytest.mark.parametrize("argv", [["check"], ["import", "tools"]])
 def test_nothing_is_fetched_that_should_be_a_file(argv: list[str], tmp_path: Path) -> None:
-    done = toolwright(*argv, "https://localhost/a.json", cwd=tmp_path)
+    done = stubwright(*argv, "https://localhost/a.json", cwd=tmp_path)
     assert done.returncode == 1
     assert "help: download it and name the file: it is not fetched" in done.stderr
 
@@ -427,26 +427,26 @@ def test_nothing_is_fetched_that_should_be_a_file(argv: list[str], tmp_path: Pat
 def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9.yaml")
     try:
-        (tmp_path / name).write_text("toolwright: 1\nserver: {name: a, version: 1.0.0}\n")
+        (tmp_path / name).write_text("stubwright: 1\nserver: {name: a, version: 1.0.0}\n")
     except OSError:
         pytest.skip("files must have names in UTF-8 here")
     for argv in (["check", name], ["generate", name], ["docs", name, "-o", "site"]):
-        done = toolwright(*argv, cwd=tmp_path)
-        assert (done.returncode, "error[TW001]: the name of `caf�.yaml`" in done.stderr) == (1, True), done.stderr
+        done = stubwright(*argv, cwd=tmp_path)
+        assert (done.returncode, "error[SW001]: the name of `caf�.yaml`" in done.stderr) == (1, True), done.stderr
 
 
 def test_a_folder_is_no_manifest(tmp_path: Path) -> None:
-    done = toolwright("check", ".", cwd=tmp_path)
+    done = stubwright("check", ".", cwd=tmp_path)
     assert done.returncode == 1
-    assert "error[TW" in done.stderr
+    assert "error[SW" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_an_output_folder_that_cannot_be_written(project: Path) -> None:
     (project / "generated").write_text("a file")
-    done = toolwright("generate", "specs/weather.yaml", cwd=project)
+    done = stubwright("generate", "specs/weather.yaml", cwd=project)
     assert done.returncode == 1
-    assert "error[TW406]: cannot write below `generated`" in done.stderr
+    assert "error[SW406]: cannot write below `generated`" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -461,7 +461,7 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
     ]
     result = {"tools": tools, "serverInfo": {"name": "saved", "version": "2"}, "instructions": "Ask\ntwice."}
     (tmp_path / "saved.json").write_text(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}))
-    done = toolwright("import", "tools", "saved.json", "-o", "m.yaml", cwd=tmp_path)
+    done = stubwright("import", "tools", "saved.json", "-o", "m.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines() == [
         "note: the `inputSchema` of tool `get-weather` had no `type`; it got `type: object`, as MCP requires",
@@ -469,9 +469,9 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
             "note: tool `get-weather` has the same Python name as another entry; it got `pythonName:"
             " get_hyphen_minus_weather`"
         ),
-        "note: `toolwright check` has 1 warning about what the file says",
+        "note: `stubwright check` has 1 warning about what the file says",
     ]
-    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     written = json.loads((tmp_path / "generated/saved_mcp/manifest.json").read_text())
     assert written["server"] == {"name": "saved", "version": "2", "instructions": "Ask\ntwice."}
     made = written["tools"]
@@ -483,14 +483,14 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("nothing", None, "error[TW001]: `nothing` does not exist\n   help: check the path"),
-        ("folder", None, "error[TW001]: `folder` is a folder"),
-        ("a", b"", "a:1:1: error[TW003]: the file is empty\n   help: name WANTED"),
-        ("a", b"PK\0", "a:1:1: error[TW002]: the file is binary\n   help: name WANTED"),
-        ("a", b'{"a":\n  \xe9}', "a:2:3: error[TW002]: the byte 0xe9 is not UTF-8"),
-        ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[TW004]: expected a comma, or the end of the list or object"),
-        ("a", b'{"tools": ' + b"[" * 100_000, "error[TW008]: this is nested more than 200 levels deep"),
-        ("a", b'{"tools": [NaN]}', "a:1:12: error[TW007]: `NaN` is not a JSON value"),
+        ("nothing", None, "error[SW001]: `nothing` does not exist\n   help: check the path"),
+        ("folder", None, "error[SW001]: `folder` is a folder"),
+        ("a", b"", "a:1:1: error[SW003]: the file is empty\n   help: name WANTED"),
+        ("a", b"PK\0", "a:1:1: error[SW002]: the file is binary\n   help: name WANTED"),
+        ("a", b'{"a":\n  \xe9}', "a:2:3: error[SW002]: the byte 0xe9 is not UTF-8"),
+        ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[SW004]: expected a comma, or the end of the list or object"),
+        ("a", b'{"tools": ' + b"[" * 100_000, "error[SW008]: this is nested more than 200 levels deep"),
+        ("a", b'{"tools": [NaN]}', "a:1:12: error[SW007]: `NaN` is not a JSON value"),
     ],
 )
 @pytest.mark.parametrize("kind", ["tools", "openapi"])
@@ -500,7 +500,7 @@ def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
     (tmp_path / "folder").mkdir()
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    done = toolwright("import", kind, name, cwd=tmp_path)
+    done = stubwright("import", kind, name, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     wanted = {"tools": "a saved tools/list result in JSON", "openapi": "an OpenAPI document in YAML or JSON"}
     assert said.replace("WANTED", wanted[kind]) in done.stderr
@@ -510,7 +510,7 @@ def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
 def test_an_import_of_one_page_of_several_is_told(tmp_path: Path) -> None:
     page = {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2"}
     (tmp_path / "saved.json").write_text(json.dumps(page))
-    done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
+    done = stubwright("import", "tools", "saved.json", cwd=tmp_path)
     assert (done.returncode, "note: the list is one page of several" in done.stderr) == (0, True)
 
 
@@ -522,45 +522,45 @@ def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None
         ("file/m.yaml", "file/m.yaml", "Not a directory"),
         ("folder", "folder", "Is a directory"),
     ):
-        done = toolwright("import", "tools", "saved.json", "-o", output, cwd=tmp_path)
+        done = stubwright("import", "tools", "saved.json", "-o", output, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith(f"error[TW406]: `{named}` cannot be written: {why}\n"), done.stderr
+        assert done.stderr.startswith(f"error[SW406]: `{named}` cannot be written: {why}\n"), done.stderr
         assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder", "saved.json"]
 
 
 @pytest.mark.parametrize(
     ("name", "starts"),
-    [("m.yaml", "# Imported by toolwright."), ("m.json", '{\n  "x-imported": "Imported by toolwright.')],
+    [("m.yaml", "# Imported by stubwright."), ("m.json", '{\n  "x-imported": "Imported by stubwright.')],
 )
 def test_an_import_replaces_what_was_imported_and_nothing_else(name: str, starts: str, tmp_path: Path) -> None:
     (tmp_path / "saved.json").write_text('{"tools": []}')
     manifest = tmp_path / name
     manifest.write_text("")
     again = ("import", "tools", "saved.json", "-o", name)
-    assert toolwright(*again, cwd=tmp_path).returncode == 0
+    assert stubwright(*again, cwd=tmp_path).returncode == 0
     first = manifest.read_text()
     assert first.startswith(starts)
-    assert toolwright("check", name, cwd=tmp_path).returncode == 0
-    assert toolwright(*again, "--name", "other", cwd=tmp_path).returncode == 0
+    assert stubwright("check", name, cwd=tmp_path).returncode == 0
+    assert stubwright(*again, "--name", "other", cwd=tmp_path).returncode == 0
     other = manifest.read_text()
     assert "import tools saved.json --name other -o" in other
     assert [line for line in other.splitlines() if "name: other" in line or '"name": "other"' in line]
     assert len(other.splitlines()) == len(first.splitlines())
     mine = first.replace("mported", "y own")
     manifest.write_text(mine)
-    refused = toolwright(*again, cwd=tmp_path)
+    refused = stubwright(*again, cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"{name}:1:1: error[TW403]: this file was not imported, and is left as it is\n")
+    assert refused.stderr.startswith(f"{name}:1:1: error[SW403]: this file was not imported, and is left as it is\n")
     assert manifest.read_text() == mine
 
 
 def test_import_says_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "saved.json").write_text('{"tools": 5}')
-    done = toolwright("import", "tools", "saved.json", cwd=tmp_path)
+    done = stubwright("import", "tools", "saved.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert (
         done.stderr
-        == 'toolwright: `saved.json` cannot be imported: it does not have a list of tools: expected `{"tools": […]}`, a'
+        == 'stubwright: `saved.json` cannot be imported: it does not have a list of tools: expected `{"tools": […]}`, a'
         " list, or a JSON-RPC response\n"
     )
 

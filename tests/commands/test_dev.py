@@ -1,4 +1,4 @@
-"""`toolwright dev`: it serves, takes over at each good save, survives each broken one, and leaves nothing behind."""
+"""`stubwright dev`: it serves, takes over at each good save, survives each broken one, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ import pytest
 from conftest import ROOT
 
 import forked
-from command_line import toolwright
+from command_line import stubwright
 from editors import write
 from processes import running
-from toolwright.project.handwritten import modules
+from stubwright.project.handwritten import modules
 
 MANIFEST = """\
-toolwright: 1
+stubwright: 1
 server: {name: diary, version: 1.0.0}
 python: {handlers: "diary:Diary"}
 tools: [{name: %s, description: Does., inputSchema: {type: object}}]
@@ -48,7 +48,7 @@ class Diary(DiaryHandlers):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    write(tmp_path / "pyproject.toml", '[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+    write(tmp_path / "pyproject.toml", '[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
     write(tmp_path / "diary.yaml", MANIFEST % "say")
     write(tmp_path / "src" / "diary.py", HANDLERS)
     write(tmp_path / "src" / "helper.py", "WORD = 'helped'\n")
@@ -118,7 +118,7 @@ def dev(
 ) -> Iterator[Dev]:
     """The command; `python` starts it, and servers with it, in place of what starts at once."""
     log = project.parent / f"{project.name}.log"
-    command = [*(python or forked.interpreter()), "-m", "toolwright", "dev", "--http", "127.0.0.1:0", *options]
+    command = [*(python or forked.interpreter()), "-m", "stubwright", "dev", "--http", "127.0.0.1:0", *options]
     if not python:
         command += ["--python", str(forked.interpreter_in(project.parent))]
     with (
@@ -186,7 +186,7 @@ def test_a_broken_save_keeps_the_last_good_server(project: Path) -> None:
         it.says("interrupt to stop")
         first = it.answers("helped one")
         for file, broken, said in (
-            ("diary.yaml", "toolwright: [", "error[TW004]"),
+            ("diary.yaml", "stubwright: [", "error[SW004]"),
             ("src/diary.py", "class Diary(:\n", "SyntaxError"),
             ("src/diary.py", HANDLERS.replace("def say", "def other"), "lacks a method"),
         ):
@@ -249,7 +249,7 @@ def test_a_server_that_ends_by_itself_is_told_and_comes_with_the_next_save(proje
 
 
 def test_a_project_that_is_broken_at_first_is_served_once_it_is_mended(project: Path) -> None:
-    write(project / "diary.yaml", "toolwright: [")
+    write(project / "diary.yaml", "stubwright: [")
     with dev(project) as it:
         it.says("no server runs; the next good save is served")
         write(project / "diary.yaml", MANIFEST % "say")
@@ -261,9 +261,9 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
     with dev(project) as it:
         it.says("interrupt to stop")
         address = it.url.removeprefix("http://").removesuffix("/mcp")
-        done = toolwright("dev", "--http", address, cwd=project)
+        done = stubwright("dev", "--http", address, cwd=project)
     assert done.returncode == 1
-    assert f"toolwright: cannot serve at {address}: Address already in use; `--http 127.0.0.1:0` takes" in done.stderr
+    assert f"stubwright: cannot serve at {address}: Address already in use; `--http 127.0.0.1:0` takes" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -276,16 +276,16 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
     ],
 )
 def test_a_wrong_command_line_is_told(project: Path, options: list[str], said: str) -> None:
-    done = toolwright("dev", *options, cwd=project)
+    done = stubwright("dev", *options, cwd=project)
     assert done.returncode == 2
     assert said in done.stderr
 
 
 def test_without_npx_there_is_no_inspector(project: Path, tmp_path: Path) -> None:
-    done = toolwright("dev", "--inspector", cwd=project, env={"PATH": str(tmp_path)})
+    done = stubwright("dev", "--inspector", cwd=project, env={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert done.stderr == (
-        "toolwright: --inspector needs npx, which is not on the PATH; it comes with Node.js: https://nodejs.org\n"
+        "stubwright: --inspector needs npx, which is not on the PATH; it comes with Node.js: https://nodejs.org\n"
     )
 
 
@@ -324,7 +324,7 @@ def test_the_first_page_works_as_written(tmp_path: Path) -> None:
     manifest, handlers, call = re.findall(r"^```(?:yaml|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[:3]
     write(tmp_path / "specs" / "weather.yaml", manifest)
     write(tmp_path / "weather.py", handlers)
-    command = "toolwright dev specs/weather.yaml"
+    command = "stubwright dev specs/weather.yaml"
     assert page.index("pip install .") < page.index(command) < page.index("python examples/call.py")
     with dev(tmp_path, *command.split()[2:], python=[sys.executable, "-u"]) as it:
         it.says("interrupt to stop")

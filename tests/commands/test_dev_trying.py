@@ -1,4 +1,4 @@
-"""`toolwright dev` while a server is tried out: a debugger at the terminal, and tokens of one run."""
+"""`stubwright dev` while a server is tried out: a debugger at the terminal, and tokens of one run."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from typing import Any, Final
 import jwt
 import pytest
 
-from command_line import toolwright
+from command_line import stubwright
 from editors import write
 from processes import running
+from stubwright.serving.issuer import Issuer, scopes_of
+from stubwright_runtime import Forbidden, Unauthorized
+from stubwright_runtime.client.transports.connecting import Connection, create_client
 from terminals import Terminal
-from toolwright.serving.issuer import Issuer, scopes_of
-from toolwright_runtime import Forbidden, Unauthorized
-from toolwright_runtime.client.transports.connecting import Connection, create_client
 
-COMMAND: Final = [sys.executable, "-m", "toolwright"]
+COMMAND: Final = [sys.executable, "-m", "stubwright"]
 
 MANIFEST: Final = """\
-toolwright: 1
+stubwright: 1
 server: {name: diary, version: 1.0.0}
 python: {handlers: "diary:Diary"}
 tools:
@@ -40,7 +40,7 @@ WRITE: Final = """\
   - name: note
     description: Notes.
     inputSchema: {type: object}
-    toolwright: {policy: {scopes: [diary:write]}}
+    stubwright: {policy: {scopes: [diary:write]}}
 """
 HANDLERS: Final = """\
 from diary_mcp import DiaryHandlers
@@ -58,7 +58,7 @@ class Diary(DiaryHandlers):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    write(tmp_path / "pyproject.toml", '[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+    write(tmp_path / "pyproject.toml", '[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
     write(tmp_path / "diary.yaml", MANIFEST)
     write(tmp_path / "diary.py", HANDLERS)
     return tmp_path
@@ -109,11 +109,11 @@ def test_a_breakpoint_asks_at_the_terminal(project: Path) -> None:
 
 
 def test_on_standard_input_a_breakpoint_is_passed_over(project: Path) -> None:
-    assert toolwright("generate", cwd=project).returncode == 0
-    done = toolwright("call", "say", "word=hello", cwd=project)
+    assert stubwright("generate", cwd=project).returncode == 0
+    done = stubwright("call", "say", "word=hello", cwd=project)
     assert (done.stdout, done.returncode) == ("hello local\n", 0)
     assert "diary.py:6: breakpoint() is passed over" in done.stderr
-    assert "toolwright dev" in done.stderr
+    assert "stubwright dev" in done.stderr
 
 
 def test_a_run_takes_its_own_token_alone(guarded: Path, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_token_has_no_more_than_it_was_given(guarded: Path, tmp_path: Path) ->
 
 
 def test_a_generated_server_has_no_such_option(guarded: Path) -> None:
-    assert toolwright("generate", cwd=guarded).returncode == 0
+    assert stubwright("generate", cwd=guarded).returncode == 0
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(guarded / "generated"), str(guarded)])}
     done = subprocess.run(
         [sys.executable, "-m", "diary_mcp", "--help"], env=environment, capture_output=True, text=True, check=True
@@ -174,18 +174,18 @@ def test_a_generated_server_has_no_such_option(guarded: Path) -> None:
     ],
 )
 def test_wrong_options_end_it(guarded: Path, options: list[str], said: str) -> None:
-    done = toolwright("dev", "--http", "127.0.0.1:0", *options, cwd=guarded)
+    done = stubwright("dev", "--http", "127.0.0.1:0", *options, cwd=guarded)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 def test_a_server_without_tokens_has_none_to_give(project: Path) -> None:
-    done = toolwright("dev", "--http", "127.0.0.1:0", "--scope", "diary:read", cwd=project)
+    done = stubwright("dev", "--http", "127.0.0.1:0", "--scope", "diary:read", cwd=project)
     assert done.returncode == 2
     assert "--scope is for servers that want tokens; `diary.yaml` has no `auth`" in done.stderr
 
 
 def test_scopes_come_from_all_parts_of_a_manifest() -> None:
-    policy = {"toolwright": {"policy": {"scopes": ["c", "a"]}}}
+    policy = {"stubwright": {"policy": {"scopes": ["c", "a"]}}}
     document = {
         "auth": {"requiredScopes": ["a"], "scopes": {"admin": ["b"]}},
         "policy": {"scopes": ["of-all"]},

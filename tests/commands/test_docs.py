@@ -1,4 +1,4 @@
-"""The pages of `toolwright docs`: what they say, that no text becomes markup, and how a browser has them."""
+"""The pages of `stubwright docs`: what they say, that no text becomes markup, and how a browser has them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from conftest import ROOT
 
 import browser
 import corpus as real
-from command_line import toolwright
+from command_line import stubwright
 from corpus import SHARDS
 from echo import HOSTILE
 from packages import manifest, tool
 from pages import Page
-from toolwright import ir, tokens
-from toolwright.compile import pipeline
-from toolwright.diagnostics import Place
-from toolwright.docs import page, tables, views
-from toolwright.jsonschema import dialects
-from toolwright.project.files import disk
+from stubwright import ir, tokens
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Place
+from stubwright.docs import page, tables, views
+from stubwright.jsonschema import dialects
+from stubwright.project.files import disk
 
 EVIL = HOSTILE + "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload='alert(3)' & <!-- ]]>"
 
@@ -182,7 +182,7 @@ def test_what_a_page_says(tmp_path: Path) -> None:
         title="Pay",
         annotations={"destructiveHint": True},
         outputSchema={"type": "array"},
-        toolwright={
+        stubwright={
             "policy": {"timeout": "3s", "scopes": ["a", "b"], "confirm": {"fallback": "allow"}},
             "examples": [{"name": "one", "input": {"n": 1}, "output": [1], "exact": True}, {"input": {"n": 2}}],
             "deprecated": {"since": "1.1", "use": "pay_more"},
@@ -194,7 +194,7 @@ def test_what_a_page_says(tmp_path: Path) -> None:
     prompt = {
         "name": "plan",
         "arguments": [{"name": "city", "required": True}],
-        "toolwright": {"messages": [{"role": "user", "text": "Plan {{city}}"}], "complete": {"city": ["Oslo"]}},
+        "stubwright": {"messages": [{"role": "user", "text": "Plan {{city}}"}], "complete": {"city": ["Oslo"]}},
     }
     found = view(
         manifest(
@@ -255,7 +255,7 @@ def test_each_shared_schema_has_one_place(tmp_path: Path) -> None:
             [
                 tool("get", {"id": {"type": "integer"}}, outputSchema=whole),
                 tool("put", {"ticket": whole, "by": {"$ref": "#/schemas/Person"}}, outputSchema=whole),
-                tool("ask", toolwright={"ask": {"who": asked}}),
+                tool("ask", stubwright={"ask": {"who": asked}}),
             ],
             schemas={"Ticket": ticket, "Person": person, "Unused": {"type": "string"}},
         ),
@@ -352,7 +352,7 @@ def test_a_client_alone_has_no_server_to_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["weather.yaml", "everything/everything.yaml"])
 def test_a_page_is_well_formed_and_needs_nothing_else(name: str, tmp_path: Path) -> None:
-    done = toolwright("docs", str(ROOT / "specs" / name), "-o", "site", cwd=tmp_path)
+    done = stubwright("docs", str(ROOT / "specs" / name), "-o", "site", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [made] = (tmp_path / "site").iterdir()
     found = Page(made.read_text("utf-8"))
@@ -413,7 +413,7 @@ def evil(key: str) -> dict[str, Any]:
         "inputSchema": schema,
         "outputSchema": {**schema, "properties": {}, "required": []},
         "annotations": {"title": EVIL},
-        "toolwright": ours,
+        "stubwright": ours,
     }
 
 
@@ -427,7 +427,7 @@ def hostile() -> dict[str, Any]:
                 "name": "<script>alert(6)</script>",
                 "description": EVIL,
                 "arguments": [{"name": "x", "description": EVIL}],
-                "toolwright": {"messages": [{"role": "user", "text": EVIL}], "complete": {"x": [EVIL]}},
+                "stubwright": {"messages": [{"role": "user", "text": EVIL}], "complete": {"x": [EVIL]}},
             }
         ],
         server={
@@ -470,7 +470,7 @@ def test_the_same_bytes_wherever_and_however_it_is_made(tmp_path: Path) -> None:
         (second, "./specs/m.json", ".", "4"),
     ):
         env = {"PYTHONHASHSEED": seed, "TZ": f"Etc/GMT+{seed}", "LC_ALL": "C"}
-        done = toolwright("docs", manifest_path, "-o", output, cwd=cwd, env=env)
+        done = stubwright("docs", manifest_path, "-o", output, cwd=cwd, env=env)
         assert done.returncode == 0, done.stderr
         made.add((cwd / output / "sample_mcp.html").read_bytes())
     [page_bytes] = made
@@ -479,11 +479,11 @@ def test_the_same_bytes_wherever_and_however_it_is_made(tmp_path: Path) -> None:
 
 def test_warnings_are_what_check_is_for(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps(manifest([{"name": "a", "inputSchema": {"type": "object"}}])))
-    done = toolwright("docs", "m.json", "-o", "site", cwd=tmp_path)
+    done = stubwright("docs", "m.json", "-o", "site", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "m.json: 1 warning, which `toolwright check` lists\n" in done.stdout
-    strict = toolwright("docs", "--strict", "m.json", "-o", "site", cwd=tmp_path)
-    assert (strict.returncode, strict.stderr.count("warning[TW312]")) == (1, 1)
+    assert "m.json: 1 warning, which `stubwright check` lists\n" in done.stdout
+    strict = stubwright("docs", "--strict", "m.json", "-o", "site", cwd=tmp_path)
+    assert (strict.returncode, strict.stderr.count("warning[SW312]")) == (1, 1)
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -492,39 +492,39 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "twin.json").write_text(good)
     (tmp_path / "bad.json").write_text(bad)
     target = Path("site") / "sample_mcp.html"
-    assert toolwright("docs", "good.json", cwd=tmp_path).returncode == 2
-    first = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+    assert stubwright("docs", "good.json", cwd=tmp_path).returncode == 2
+    first = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
     assert (first.returncode, first.stdout) == (0, f"{target}: written\n")
-    again = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+    again = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (0, f"{target}: up to date\n")
     for path in ("./good.json", str(tmp_path / "good.json")):
-        spelt = toolwright("docs", path, "-o", "site", cwd=tmp_path)
+        spelt = stubwright("docs", path, "-o", "site", cwd=tmp_path)
         assert (spelt.returncode, spelt.stdout) == (0, f"{target}: up to date\n")
-    twice = toolwright("docs", "good.json", "twin.json", "-o", "site", cwd=tmp_path)
+    twice = stubwright("docs", "good.json", "twin.json", "-o", "site", cwd=tmp_path)
     assert twice.returncode == 1
-    assert "twin.json:1:38: error[TW401]: `site/sample_mcp.html` is already made from `good.json`" in twice.stderr
-    wrong = toolwright("docs", "bad.json", "-o", "site", cwd=tmp_path)
+    assert "twin.json:1:38: error[SW401]: `site/sample_mcp.html` is already made from `good.json`" in twice.stderr
+    wrong = stubwright("docs", "bad.json", "-o", "site", cwd=tmp_path)
     assert wrong.returncode == 1
-    assert "error[TW102]" in wrong.stderr
+    assert "error[SW102]" in wrong.stderr
     (tmp_path / target).write_text("<p>mine</p>")
-    theirs = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+    theirs = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
     assert theirs.returncode == 1
-    assert "error[TW403]: `site/sample_mcp.html` was not written by toolwright" in theirs.stderr
+    assert "error[SW403]: `site/sample_mcp.html` was not written by stubwright" in theirs.stderr
     assert (tmp_path / target).read_text() == "<p>mine</p>"
     for leads in ("page.html", "nowhere.html"):
         (tmp_path / target).rename(tmp_path / "page.html")
         (tmp_path / target).symlink_to(tmp_path / leads)
-        linked = toolwright("docs", "good.json", "-o", "site", cwd=tmp_path)
+        linked = stubwright("docs", "good.json", "-o", "site", cwd=tmp_path)
         assert linked.returncode == 1
         assert (
-            f"error[TW406]: cannot write below `site`: it is a link, and is left as it is (`{target}`)" in linked.stderr
+            f"error[SW406]: cannot write below `site`: it is a link, and is left as it is (`{target}`)" in linked.stderr
         )
         assert (tmp_path / target).is_symlink()
         assert not (tmp_path / "nowhere.html").exists()
         (tmp_path / "page.html").rename(tmp_path / target)
-    blocked = toolwright("docs", "good.json", "-o", "good.json", cwd=tmp_path)
+    blocked = stubwright("docs", "good.json", "-o", "good.json", cwd=tmp_path)
     assert blocked.returncode == 1
-    assert "error[TW406]" in blocked.stderr
+    assert "error[SW406]" in blocked.stderr
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))

@@ -1,4 +1,4 @@
-"""Descriptions on pages of `toolwright docs`: CommonMark whose author is not trusted; and names that may break."""
+"""Descriptions on pages of `stubwright docs`: CommonMark whose author is not trusted; and names that may break."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 import pytest
 
 from pages import Page
-from toolwright.docs import markdown
-from toolwright.docs.texts import split_name
+from stubwright.docs import markdown
+from stubwright.docs.texts import split_name
 
 
 def shown(text: str, level: int = 4) -> str:

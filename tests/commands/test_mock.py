@@ -1,4 +1,4 @@
-"""`toolwright mock`: a manifest served before there is any logic, and the values that it makes up."""
+"""`stubwright mock`: a manifest served before there is any logic, and the values that it makes up."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from mcp.client.stdio import stdio_client
 
 import corpus as real
 import forked
-from command_line import toolwright
+from command_line import stubwright
 from corpus import SHARDS
 from packages import manifest, tool
 from processes import running
-from toolwright.jsonschema import instances, patterns
-from toolwright.jsonschema.formats import FORMATS
-from toolwright_runtime.schema.validation import Validator
+from stubwright.jsonschema import instances, patterns
+from stubwright.jsonschema.formats import FORMATS
+from stubwright_runtime.schema.validation import Validator
 
 WEATHER = str(ROOT / "specs" / "weather.yaml")
 
@@ -290,20 +290,20 @@ def everything() -> dict[str, Any]:
     confirmed = {"policy": {"confirm": True, "scopes": ["a"], "timeout": "1s"}, "examples": examples}
     return manifest(
         [
-            tool("shown", number, outputSchema=OUTPUT, toolwright=confirmed),
+            tool("shown", number, outputSchema=OUTPUT, stubwright=confirmed),
             tool("made", number, outputSchema=OUTPUT),
             tool("plain"),
             tool("impossible", outputSchema={"type": "object", "properties": {"a": False}, "required": ["a"]}),
             tool("list", outputSchema={"type": "array", "items": {"type": "integer"}, "minItems": 1}),
         ],
-        resources=[{"uri": "x:own", "name": "own"}, {"uri": "x:text", "name": "text", "toolwright": {"text": "Text."}}],
+        resources=[{"uri": "x:own", "name": "own"}, {"uri": "x:text", "name": "text", "stubwright": {"text": "Text."}}],
         resourceTemplates=[
-            {"uriTemplate": "y://{city}", "name": "city", "toolwright": {"complete": {"city": "handler"}}},
+            {"uriTemplate": "y://{city}", "name": "city", "stubwright": {"complete": {"city": "handler"}}},
             {"uriTemplate": "j://{id}", "name": "data", "mimeType": "application/json"},
         ],
         prompts=[
             {"name": "own", "arguments": [{"name": "a"}]},
-            {"name": "written", "toolwright": {"messages": [{"role": "user", "text": "Hello."}]}},
+            {"name": "written", "stubwright": {"messages": [{"role": "user", "text": "Hello."}]}},
         ],
         policy={"rateLimit": "1/hour"},
         emit=["client"],
@@ -323,7 +323,7 @@ def calls(target: Any, wanted: Sequence[tuple[str, dict[str, Any]]], **more: Any
 
 def stdio(folder: Path, *argv: str) -> Any:
     """The transport of a mock that is started in `folder`."""
-    command = [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", *argv]
+    command = [*forked.interpreter(), "-m", "stubwright", "mock", "manifest.json", *argv]
     environment = {"TMPDIR": str(folder / "tmp")}
     return stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:], env=environment, cwd=folder))
 
@@ -400,7 +400,7 @@ def test_all_else_has_a_placeholder(folder: Path) -> None:
 def http(folder: Path, *argv: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A mock over HTTP, and its URL."""
     with running(
-        [*forked.interpreter(), "-m", "toolwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
+        [*forked.interpreter(), "-m", "stubwright", "mock", "manifest.json", "--http", "127.0.0.1:0", *argv],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
         stderr=subprocess.PIPE,
@@ -437,7 +437,7 @@ def test_a_signal_stops_cleanly(number: signal.Signals, folder: Path) -> None:
 
 def test_a_signal_before_the_server_runs(folder: Path) -> None:
     with running(
-        [sys.executable, "-m", "toolwright", "mock", "manifest.json"],
+        [sys.executable, "-m", "stubwright", "mock", "manifest.json"],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "tmp")},
         stdin=subprocess.PIPE,
@@ -453,20 +453,20 @@ def test_a_signal_before_the_server_runs(folder: Path) -> None:
 
 
 def test_the_command_line(folder: Path) -> None:
-    assert toolwright("mock", cwd=folder).returncode == 2
-    wrong = toolwright("mock", "manifest.json", "--http", "here", cwd=folder)
+    assert stubwright("mock", cwd=folder).returncode == 2
+    wrong = stubwright("mock", "manifest.json", "--http", "here", cwd=folder)
     assert (wrong.returncode, wrong.stderr) == (
         2,
-        "toolwright: --http is 'here'; it is HOST:PORT, such as 127.0.0.1:8000\n",
+        "stubwright: --http is 'here'; it is HOST:PORT, such as 127.0.0.1:8000\n",
     )
-    assert toolwright("mock", "manifest.json", "--http", "127.0.0.1:65536", cwd=folder).returncode == 2
+    assert stubwright("mock", "manifest.json", "--http", "127.0.0.1:65536", cwd=folder).returncode == 2
     (folder / "bad.json").write_text(json.dumps(manifest([{**tool("a"), "inputSchema": 3}])))
-    bad = toolwright("mock", "bad.json", cwd=folder)
+    bad = stubwright("mock", "bad.json", cwd=folder)
     assert bad.returncode == 1
-    assert "error[TW102]" in bad.stderr
+    assert "error[SW102]" in bad.stderr
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = toolwright("mock", "manifest.json", "--http", address, cwd=folder)
+        done = stubwright("mock", "manifest.json", "--http", address, cwd=folder)
     assert done.returncode == 1
     assert f"json_mcp_mock: cannot serve at {address}" in done.stderr
 
@@ -474,7 +474,7 @@ def test_the_command_line(folder: Path) -> None:
 def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "tmp").mkdir()
-    command = [*forked.interpreter(), "-m", "toolwright", "mock", WEATHER]
+    command = [*forked.interpreter(), "-m", "stubwright", "mock", WEATHER]
     target = stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:]))
     [paris, forecast] = calls(target, [("get_weather", {"location": "Rome"}), ("get_forecast", {"location": "Oslo"})])
     assert paris.structured_content == {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolwright.mock.echo import echo
+from stubwright.mock.echo import echo
 
 SKU = {"type": "string", "pattern": "^[A-Z]{3}-[0-9]{2}$"}
 ASKED: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`toolwright refresh`: what was imported is imported again, unless somebody edited it, and never runs a command."""
+"""`stubwright refresh`: what was imported is imported again, unless somebody edited it, and never runs a command."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from command_line import toolwright
-from toolwright.compile.syntax import yamlwriter
+from command_line import stubwright
+from stubwright.compile.syntax import yamlwriter
 
 IMPORT = ("import", "openapi", "api.json", "--name", "acme", "--fragment", "-o", "parts/acme.yaml")
 
@@ -26,11 +26,11 @@ def write_document(folder: Path, *, required: bool) -> None:
 def project(tmp_path: Path) -> Path:
     write_document(tmp_path, required=False)
     (tmp_path / "acme.yaml").write_text(
-        "toolwright: 1\nserver: {name: acme, version: 1.0.0}\ninclude: [parts/acme.yaml]\n"
+        "stubwright: 1\nserver: {name: acme, version: 1.0.0}\ninclude: [parts/acme.yaml]\n"
         "overlay: {tools: {list_calls: {description: Lists calls.}}}\n"
     )
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.toolwright]\nmanifests = ["acme.yaml"]\n')
-    done = toolwright(*IMPORT, cwd=tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n[tool.stubwright]\nmanifests = ["acme.yaml"]\n')
+    done = stubwright(*IMPORT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return tmp_path
 
@@ -39,25 +39,25 @@ def project(tmp_path: Path) -> Path:
 def test_what_changed_is_shown_and_written(manifest: str | None, project: Path) -> None:
     words = () if manifest is None else (manifest,)
     imported = project / "parts/acme.yaml"
-    again = toolwright("refresh", *words, cwd=project)
+    again = stubwright("refresh", *words, cwd=project)
     assert (again.returncode, again.stdout) == (0, "parts/acme.yaml: up to date\n"), again.stderr
-    assert toolwright("refresh", *words, "--check", cwd=project).returncode == 0
+    assert stubwright("refresh", *words, "--check", cwd=project).returncode == 0
     write_document(project, required=True)
     before = imported.read_text()
-    checked = toolwright("refresh", *words, "--check", cwd=project)
+    checked = stubwright("refresh", *words, "--check", cwd=project)
     assert checked.returncode == 1
     assert "tool `list_calls`, argument `q`: it is required now" in checked.stdout
     assert checked.stdout.endswith("parts/acme.yaml: would change\n")
     assert imported.read_text() == before
-    done = toolwright("refresh", *words, cwd=project)
+    done = stubwright("refresh", *words, cwd=project)
     assert done.returncode == 0, done.stderr
     assert "it is required now" in done.stdout
     assert done.stdout.endswith("parts/acme.yaml: refreshed\n")
     direct = project / "direct"
     direct.mkdir()
-    assert toolwright(*IMPORT, cwd=project).returncode == 0
+    assert stubwright(*IMPORT, cwd=project).returncode == 0
     assert imported.read_text() != before
-    assert toolwright("refresh", "--check", cwd=project).returncode == 0
+    assert stubwright("refresh", "--check", cwd=project).returncode == 0
 
 
 def test_a_file_that_was_edited_is_left_as_it_is(project: Path) -> None:
@@ -65,19 +65,19 @@ def test_a_file_that_was_edited_is_left_as_it_is(project: Path) -> None:
     edited = imported.read_text().replace("Lists.", "Lists all.")
     imported.write_text(edited)
     write_document(project, required=True)
-    for done in (toolwright("refresh", cwd=project), toolwright(*IMPORT, cwd=project)):
+    for done in (stubwright("refresh", cwd=project), stubwright(*IMPORT, cwd=project)):
         assert done.returncode == 1
-        assert "error[TW403]: this file was edited after it was imported, and is left as it is" in done.stderr
+        assert "error[SW403]: this file was edited after it was imported, and is left as it is" in done.stderr
         assert imported.read_text() == edited
-    assert toolwright("refresh", "--force", cwd=project).returncode == 0
+    assert stubwright("refresh", "--force", cwd=project).returncode == 0
     assert "Lists." in imported.read_text()
     imported.write_text(edited)
-    assert toolwright(*IMPORT, "--force", cwd=project).returncode == 0
+    assert stubwright(*IMPORT, "--force", cwd=project).returncode == 0
     assert "Lists." in imported.read_text()
 
 
 @pytest.mark.parametrize("name", ["parts.yaml", "parts.json"])
-@pytest.mark.parametrize("command", [None, 'toolwright import openapi "a b" -o x'])
+@pytest.mark.parametrize("command", [None, 'stubwright import openapi "a b" -o x'])
 def test_a_file_says_where_it_is_from_and_whether_it_was_edited(name: str, command: str | None) -> None:
     value: dict[str, Any] = {"tools": [{"name": "a", "description": "d\x85\u2028 é"}]}
     text = yamlwriter.imported(value, name, command)
@@ -86,22 +86,22 @@ def test_a_file_says_where_it_is_from_and_whether_it_was_edited(name: str, comma
     assert yamlwriter.origin(text.replace("é", "e")) == yamlwriter.Origin(command, is_edited=True)
     assert yamlwriter.origin(text.replace("Imported by", "Written by")) is None
     head = "\n".join(line for line in text.split("\n") if "sha256:" not in line)
-    assert yamlwriter.origin(head) == yamlwriter.Origin(command, is_edited=False)  # by an older toolwright
+    assert yamlwriter.origin(head) == yamlwriter.Origin(command, is_edited=False)  # by an older stubwright
 
 
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("toolwright import mcp -- touch here", "a live server is imported by hand"),
-        ("toolwright import openapi --what", "its first lines name a command that is none"),
-        ("toolwright import openapi 'a", "a quote that is not closed"),
-        ("toolwright generate -o parts/acme.yaml", "another command than `toolwright import`"),
-        ("toolwright import openapi - -o parts/acme.yaml", "from standard input"),
-        ("toolwright import openapi api.json", "was written to `standard output`"),
-        ("toolwright import openapi api.json -o other.yaml", "was written to `other.yaml`"),
-        ("toolwright import openapi api.json --rename a -o parts/acme.yaml", "--rename is `a`"),
-        ("toolwright import openapi api.json --help -o parts/acme.yaml", "another command than"),
-        ("toolwright import openapi nothing.json -o parts/acme.yaml", "`nothing.json` does not exist"),
+        ("stubwright import mcp -- touch here", "a live server is imported by hand"),
+        ("stubwright import openapi --what", "its first lines name a command that is none"),
+        ("stubwright import openapi 'a", "a quote that is not closed"),
+        ("stubwright generate -o parts/acme.yaml", "another command than `stubwright import`"),
+        ("stubwright import openapi - -o parts/acme.yaml", "from standard input"),
+        ("stubwright import openapi api.json", "was written to `standard output`"),
+        ("stubwright import openapi api.json -o other.yaml", "was written to `other.yaml`"),
+        ("stubwright import openapi api.json --rename a -o parts/acme.yaml", "--rename is `a`"),
+        ("stubwright import openapi api.json --help -o parts/acme.yaml", "another command than"),
+        ("stubwright import openapi nothing.json -o parts/acme.yaml", "`nothing.json` does not exist"),
     ],
 )
 def test_first_lines_run_no_command_and_write_nothing_else(command: str, why: str, project: Path) -> None:
@@ -109,7 +109,7 @@ def test_first_lines_run_no_command_and_write_nothing_else(command: str, why: st
     lines = imported.read_text().splitlines(keepends=True)
     imported.write_text("".join([lines[0], f"# {command}\n", *lines[2:]]))
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    done = toolwright("refresh", cwd=project)
+    done = stubwright("refresh", cwd=project)
     assert done.returncode == 1
     assert why in done.stderr
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
@@ -119,7 +119,7 @@ def test_an_overlay_that_no_longer_fits_is_told(project: Path) -> None:
     document = json.loads((project / "api.json").read_text())
     document["paths"]["/calls"]["get"]["operationId"] = "find_calls"
     (project / "api.json").write_text(json.dumps(document))
-    done = toolwright("refresh", cwd=project)
+    done = stubwright("refresh", cwd=project)
     assert done.returncode == 1
     assert "acme.yaml, refreshed cannot be compared" in done.stderr
     assert "there is no tool `list_calls` to overlay" in done.stderr
@@ -129,30 +129,30 @@ def test_an_overlay_that_no_longer_fits_is_told(project: Path) -> None:
 def test_it_works_from_another_folder(project: Path) -> None:
     write_document(project, required=True)
     path = os.path.relpath(project / "acme.yaml", project / "parts")
-    done = toolwright("refresh", path, cwd=project / "parts")
+    done = stubwright("refresh", path, cwd=project / "parts")
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(": refreshed\n")
-    assert toolwright("refresh", "--check", cwd=project).returncode == 0
+    assert stubwright("refresh", "--check", cwd=project).returncode == 0
 
 
 def test_a_saved_list_is_refreshed_too(tmp_path: Path) -> None:
     listed = {"tools": [{"name": "a", "description": "A.", "inputSchema": {"type": "object"}}]}
     (tmp_path / "saved.json").write_text(json.dumps(listed))
-    done = toolwright(
+    done = stubwright(
         "import", "tools", "saved.json", "--name", "some", "--prefix", "p_", "-o", "some.yaml", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     listed["tools"].append({"name": "b", "description": "B.", "inputSchema": {"type": "object"}})
     (tmp_path / "saved.json").write_text(json.dumps(listed))
-    refreshed = toolwright("refresh", "some.yaml", cwd=tmp_path)
+    refreshed = stubwright("refresh", "some.yaml", cwd=tmp_path)
     assert refreshed.returncode == 0, refreshed.stderr
     assert "tool `p_b`" in refreshed.stdout
 
 
 def test_what_was_not_imported_is_told(tmp_path: Path) -> None:
-    (tmp_path / "m.yaml").write_text("toolwright: 1\nserver: {name: a, version: '1'}\n")
-    done = toolwright("refresh", "m.yaml", cwd=tmp_path)
+    (tmp_path / "m.yaml").write_text("stubwright: 1\nserver: {name: a, version: '1'}\n")
+    done = stubwright("refresh", "m.yaml", cwd=tmp_path)
     assert done.returncode == 2
     assert "none of the manifests" in done.stderr
-    assert "no manifest is given" in toolwright("refresh", cwd=tmp_path).stderr
-    assert toolwright("refresh", "nothing.yaml", cwd=tmp_path).returncode == 1
+    assert "no manifest is given" in stubwright("refresh", cwd=tmp_path).stderr
+    assert stubwright("refresh", "nothing.yaml", cwd=tmp_path).returncode == 1

@@ -19,11 +19,11 @@ import yaml
 import forked
 from packages import generate, manifest, tool
 from processes import running
-from toolwright import package_data
-from toolwright.compile.syntax import yamltext, yamlwriter
-from toolwright.diagnostics import Diagnostic, Place, Span, printers
-from toolwright.diff import printers as changes
-from toolwright_runtime.values.terminal import HIDDEN, MARK, replace_controls, to_one_line
+from stubwright import package_data
+from stubwright.compile.syntax import yamltext, yamlwriter
+from stubwright.diagnostics import Diagnostic, Place, Span, printers
+from stubwright.diff import printers as changes
+from stubwright_runtime.values.terminal import HIDDEN, MARK, replace_controls, to_one_line
 
 ROOTS = (package_data.ROOT, package_data.RUNTIME)
 
@@ -63,7 +63,7 @@ def test_one_module_prints() -> None:
     """All else hands its text to `commands.console`; in servers, to the log or to `main`."""
     found: dict[str, set[str]] = {}
     for path in (path for root in ROOTS for path in root.rglob("*.py")):
-        name = path.as_posix().rpartition("/toolwright")[2]
+        name = path.as_posix().rpartition("/stubwright")[2]
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
@@ -97,9 +97,9 @@ def test_one_module_prints() -> None:
 def findings() -> list[Diagnostic]:
     at = Span(f"specs/{NASTY}.yaml", 1, 1, 1, 5)
     return [
-        Diagnostic("TW102", f"found {NASTY}", at, f"mend {NASTY}"),
-        Diagnostic("TW300", f"warn {NASTY}", Place(NASTY)),
-        Diagnostic("TW102", NASTY, None, NASTY),
+        Diagnostic("SW102", f"found {NASTY}", at, f"mend {NASTY}"),
+        Diagnostic("SW300", f"warn {NASTY}", Place(NASTY)),
+        Diagnostic("SW102", NASTY, None, NASTY),
     ]
 
 
@@ -121,7 +121,7 @@ def test_no_message_is_a_workflow_command_of_its_own() -> None:
     for row in printed.splitlines():
         head, properties, message = re.fullmatch(r"::(error|warning) ((?:\w+=[^,:]*,?)+)::(.*)", row).groups()  # type: ignore[union-attr]
         assert head in ("error", "warning")
-        assert "title=TW" in properties
+        assert "title=SW" in properties
         assert "forged%250A" in message
 
 
@@ -158,7 +158,7 @@ def test_imported_text_is_escaped_and_reads_back(form: str) -> None:
 def _manifest(folder: Path) -> Path:
     nasty = NASTY.replace("\x00", "")
     value = {
-        "toolwright": 1,
+        "stubwright": 1,
         "server": {"name": "odd", "version": "1"},
         "tools": [
             {
@@ -166,7 +166,7 @@ def _manifest(folder: Path) -> Path:
                 "description": nasty,
                 "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "titel": nasty, nasty: 1}}},
                 nasty: 1,
-                "toolwright": {"lint": {"ignore": [nasty]}, "policy": {"redact": [f"/{nasty}"]}},
+                "stubwright": {"lint": {"ignore": [nasty]}, "policy": {"redact": [f"/{nasty}"]}},
             }
         ],
     }
@@ -196,12 +196,12 @@ def _at_a_terminal(command: list[str], folder: Path) -> str:
 def test_commands(tmp_path: Path) -> None:
     path = _manifest(tmp_path)
     value = json.loads(path.read_text())
-    del value["tools"][0]["toolwright"]
+    del value["tools"][0]["stubwright"]
     value["tools"][0] = {key: one for key, one in value["tools"][0].items() if "forged" not in key}
     fine = tmp_path / "fine.json"
     fine.write_text(json.dumps(value))
     (tmp_path / "tools.json").write_text(json.dumps({"tools": value["tools"]}))
-    toolwright = [*forked.interpreter(), "-m", "toolwright"]
+    stubwright = [*forked.interpreter(), "-m", "stubwright"]
     coloured = 0
     for arguments in (
         ["check", str(path)],
@@ -226,7 +226,7 @@ def test_commands(tmp_path: Path) -> None:
         assert not harmful(printed), (arguments, printed)
         assert "Traceback" not in printed, printed
         if arguments[0] in ("check", "diff"):
-            shown = _at_a_terminal([*toolwright, *arguments], tmp_path)
+            shown = _at_a_terminal([*stubwright, *arguments], tmp_path)
             coloured += len(PLAIN_ESCAPES.findall(shown))
             assert not harmful(PLAIN_ESCAPES.sub("", shown)), (arguments, shown)
             assert "\x1b[31m\u202e" not in shown

@@ -15,14 +15,14 @@ import pytest
 
 from editors import write
 from processes import running
-from toolwright.commands.shared.watching import Inputs, Pattern
+from stubwright.commands.shared.watching import Inputs, Pattern
 
 MANIFEST = """\
-toolwright: 1
+stubwright: 1
 server: {name: diary, version: 1.0.0}
 python: {handlers: "diary:Diary"}
 include: [one.yaml, tools/*.yaml, "parts/**/*.yaml"]
-resources: [{uri: "x://a", name: a, toolwright: {file: texts/a.txt}}]
+resources: [{uri: "x://a", name: a, stubwright: {file: texts/a.txt}}]
 tools: []
 """
 TOOL = "tools: [{name: %s, description: Does., inputSchema: {type: object}}]\n"
@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Path:
     write(tmp_path / "parts" / "deep" / "three.yaml", TOOL % "three")
     write(tmp_path / "texts" / "a.txt", "text")
     write(tmp_path / ".git" / "HEAD", "")
-    write(tmp_path / "pyproject.toml", '[tool.toolwright]\nmanifests = ["diary.y*"]\n')
+    write(tmp_path / "pyproject.toml", '[tool.stubwright]\nmanifests = ["diary.y*"]\n')
     return tmp_path
 
 
@@ -51,7 +51,7 @@ class Watching:
 
     def count(self) -> int:
         """How often it ran: each time it prints one such line."""
-        line = re.compile(r"^(\w+/diary_mcp: |diary\.yaml: up to date|toolwright: |\d+ errors?\b)", re.MULTILINE)
+        line = re.compile(r"^(\w+/diary_mcp: |diary\.yaml: up to date|stubwright: |\d+ errors?\b)", re.MULTILINE)
         return len(line.findall(self.log.read_text()))
 
     def runs_again(self, text: str = "", method: str = "") -> None:
@@ -71,7 +71,7 @@ class Watching:
 @contextmanager
 def watched(project: Path) -> Iterator[Watching]:
     watching = Watching(project)
-    command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
+    command = [sys.executable, "-u", "-m", "stubwright", "generate", "--watch"]
     with watching.log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         watching.runs_again("watching diary.yaml and all that is read for them; interrupt to stop")
         yield watching
@@ -114,27 +114,27 @@ def test_nothing_else_is_watched(project: Path) -> None:
 def test_the_handwritten_module_is_watched_also_before_it_is_there(project: Path) -> None:
     with watched(project) as watching:
         write(project / "src" / "diary.py", CLASS)
-        watching.runs_again("src/diary.py:1:7: warning[TW420]: `Diary` has no method `three`")
+        watching.runs_again("src/diary.py:1:7: warning[SW420]: `Diary` has no method `three`")
         write(project / "src" / "diary.py", CLASS.replace("one", "won"))
-        watching.runs_again("warning[TW420]: `Diary` has no methods `one` and `three`")
+        watching.runs_again("warning[SW420]: `Diary` has no methods `one` and `three`")
         write(project / "diary.py", CLASS)
-        watching.runs_again("\ndiary.py:1:7: warning[TW420]: `Diary` has no method `three`")
+        watching.runs_again("\ndiary.py:1:7: warning[SW420]: `Diary` has no method `three`")
 
 
 def test_a_broken_save_loses_nothing_that_is_watched(project: Path) -> None:
     with watched(project) as watching:
-        for broken, text in (("toolwright: [", "TW004"), ("", "TW003")):
+        for broken, text in (("stubwright: [", "SW004"), ("", "SW003")):
             write(project / "diary.yaml", broken)
             watching.runs_again(f"error[{text}]")
             write(project / "tools" / "two.yaml", (project / "tools" / "two.yaml").read_text() + "#\n")
             watching.runs_again()
         write(project / "diary.yaml", MANIFEST.replace("tools/*.yaml", "toolls/six.yaml"))
-        watching.runs_again("error[TW011]: `toolls/six.yaml` does not exist")
+        watching.runs_again("error[SW011]: `toolls/six.yaml` does not exist")
         write(project / "toolls" / "six.yaml", TOOL % "six")
         watching.runs_again(method="def six(")
         write(project / "pyproject.toml", "")
-        watching.runs_again("no pyproject.toml here or above has a [tool.toolwright]")
-        write(project / "pyproject.toml", '[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+        watching.runs_again("no pyproject.toml here or above has a [tool.stubwright]")
+        write(project / "pyproject.toml", '[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
         watching.runs_again()
 
 

@@ -21,7 +21,7 @@ BIND = {
     "user_id": {"claim": "sub", "local": {"env": "BINDS_USER"}},
     "age": {"claim": "age", "local": {"env": "BINDS_AGE"}},
 }
-TOOL = tool("add_note", PROPERTIES, toolwright={"bind": BIND})
+TOOL = tool("add_note", PROPERTIES, stubwright={"bind": BIND})
 TOOL["inputSchema"]["required"] = ["user_id", "text"]
 
 pytestmark = pytest.mark.anyio
@@ -130,18 +130,18 @@ async def test_the_typed_client_and_the_models(package: ModuleType, monkeypatch:
 @pytest.mark.parametrize(
     ("schema", "bind", "code"),
     [
-        ({"type": "object", "properties": {"a": True}}, {"b": {"claim": "sub"}}, "TW258"),
+        ({"type": "object", "properties": {"a": True}}, {"b": {"claim": "sub"}}, "SW258"),
         (
             {"type": "object", "$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": True}}}},
             {"a": {"claim": "s"}},
-            "TW258",
+            "SW258",
         ),
-        ({"type": "object", "properties": {"a": True}, "anyOf": [{"required": ["a"]}]}, {"a": {"claim": "s"}}, "TW269"),
-        ({"type": "object", "properties": {"a": True}, "dependencies": {"a": ["b"]}}, {"a": {"claim": "s"}}, "TW269"),
-        ({"type": "object", "properties": {"a": True}}, {"a": {"local": {"env": "A"}}}, "TW269"),
-        ({"type": "object", "properties": {"a": True}}, {"a": {"claim": "s", "local": {"env": "A B"}}}, "TW105"),
+        ({"type": "object", "properties": {"a": True}, "anyOf": [{"required": ["a"]}]}, {"a": {"claim": "s"}}, "SW269"),
+        ({"type": "object", "properties": {"a": True}, "dependencies": {"a": ["b"]}}, {"a": {"claim": "s"}}, "SW269"),
+        ({"type": "object", "properties": {"a": True}}, {"a": {"local": {"env": "A"}}}, "SW269"),
+        ({"type": "object", "properties": {"a": True}}, {"a": {"claim": "s", "local": {"env": "A B"}}}, "SW105"),
     ],
 )
 def test_what_cannot_be_bound(schema: dict[str, Any], bind: dict[str, Any], code: str, tmp_path: Path) -> None:
-    given = {"name": "t", "description": "d", "inputSchema": schema, "toolwright": {"bind": bind}}
+    given = {"name": "t", "description": "d", "inputSchema": schema, "stubwright": {"bind": bind}}
     assert code in [found.code for found in check(tmp_path, manifest([given]))]

@@ -11,7 +11,7 @@ from mcp.client import Client
 
 import packages
 from packages import tool
-from toolwright.compile import bundles
+from stubwright.compile import bundles
 
 LONG = {"type": "string", "description": "x" * 300}
 

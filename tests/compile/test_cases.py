@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import cli
-from toolwright.diagnostics import CODES
+from stubwright import cli
+from stubwright.diagnostics import CODES
 
 CASES = Path(__file__).parents[1] / "cases"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
@@ -62,7 +62,7 @@ def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update
     if not tree.exists() and not (update and status == 0 and (tmp_path / "generated").exists()):
         return
     made = files(tmp_path / "generated")
-    made.pop("toolwright.lock.json", None)  # holds digests of the runtime, which has tests of its own
+    made.pop("stubwright.lock.json", None)  # holds digests of the runtime, which has tests of its own
     if update:
         shutil.rmtree(tree, ignore_errors=True)
         for path, data in made.items():
@@ -71,14 +71,14 @@ def test_case(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update
     assert made == files(tree)
 
 
-OWN = {"TW409"}
-"""Codes of mistakes that are toolwright's own, so that no manifest shows them."""
+OWN = {"SW409"}
+"""Codes of mistakes that are stubwright's own, so that no manifest shows them."""
 
 
 def test_every_code_has_a_case() -> None:
     shown = {
         code
         for case in NAMES
-        for code in re.findall(r"\[(TW\d{3})\]", (CASES / case / "stderr.txt").read_text("utf-8"))
+        for code in re.findall(r"\[(SW\d{3})\]", (CASES / case / "stderr.txt").read_text("utf-8"))
     }
     assert sorted(set(CODES) - shown) == sorted(OWN)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli
-from toolwright.compile import pipeline
-from toolwright.diagnostics import Diagnostic
-from toolwright.project.files import disk
-from toolwright_runtime.schema import patterns, validation
+from stubwright import cli
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Diagnostic
+from stubwright.project.files import disk
+from stubwright_runtime.schema import patterns, validation
 
 BIG = "y" * 300_000
 
@@ -33,7 +33,7 @@ CASES: dict[str, dict[str, Any]] = {
     "defaults": a({"type": "string", "default": [BIG, BIG]}),
     "backticks": a({"type": "a`" * 150_000}),
     "required": a({"type": "object", "required": [BIG], "additionalProperties": False}),
-    "example": a({"type": "integer"}, toolwright={"examples": [{"input": {"a": BIG}}]}),
+    "example": a({"type": "integer"}, stubwright={"examples": [{"input": {"a": BIG}}]}),
     "key": {**a({}), BIG: 1},
     "name": manifest([tool(BIG)]),
     "include": {**a({}), "include": [BIG]},
@@ -54,11 +54,11 @@ def test_a_message_is_no_larger_than_a_screen(
 
 
 def test_what_a_user_can_read_stays_whole() -> None:
-    short = Diagnostic("TW203", f"`{'a' * 120}` and `{'b' * 120}`", help=f"write `{'c' * 400}`")
+    short = Diagnostic("SW203", f"`{'a' * 120}` and `{'b' * 120}`", help=f"write `{'c' * 400}`")
     assert (short.message, short.help) == (f"`{'a' * 120}` and `{'b' * 120}`", f"write `{'c' * 400}`")
-    long = Diagnostic("TW203", f"`{'a' * 121}` is no type")
+    long = Diagnostic("SW203", f"`{'a' * 121}` is no type")
     assert long.message == f"`{'a' * 89}…{'a' * 30}` is no type"
-    assert len(Diagnostic("TW203", "a" * 9999).message) == 1000
+    assert len(Diagnostic("SW203", "a" * 9999).message) == 1000
 
 
 @pytest.mark.parametrize("pattern", [BIG, "(" * 300_000])

@@ -1,7 +1,7 @@
 """What others put into schemas: any keyword of any dialect or of nobody, with a value of any type, at any place.
 
 All of it ends in diagnostics or in a package, and never in an exception. The keywords are those of all dialects, and
-the places are those where each dialect's own table has schemas. `TOOLWRIGHT_WHOLE_PAYLOADS=1` takes
+the places are those where each dialect's own table has schemas. `STUBWRIGHT_WHOLE_PAYLOADS=1` takes
 many more combinations.
 """
 
@@ -17,23 +17,23 @@ from typing import Any
 
 import pytest
 
-from toolwright import cli
-from toolwright.compile import pipeline
-from toolwright.diagnostics import Place
-from toolwright.jsonschema import dialects
-from toolwright.jsonschema import instances as mocked
-from toolwright.project.files import disk
+from stubwright import cli
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema import instances as mocked
+from stubwright.project.files import disk
 
 Json = Any
 
-WHOLE = "TOOLWRIGHT_WHOLE_PAYLOADS" in os.environ
+WHOLE = "STUBWRIGHT_WHOLE_PAYLOADS" in os.environ
 EVERY = 13 if WHOLE else 499
 """Of how many combinations one is taken; a prime, so that all keywords, values and places come up."""
 
 BATCH = 150
 """How many tools a manifest has; those that `check` refuses are left out before the rest is compiled."""
 
-FOREIGN = ("x-handle", "x-mcp-header", "x-foo", "nullable", "discriminator", "example", "toolwright", "typ", "a key")
+FOREIGN = ("x-handle", "x-mcp-header", "x-foo", "nullable", "discriminator", "example", "stubwright", "typ", "a key")
 KEYWORDS = (*sorted(dialects.KEYWORDS), *FOREIGN)
 VALUES: Sequence[Json] = (
     *(None, True, False, 0, -1, 1.5, 10**30, "", "a", "string", "#", "#/properties/a", "(", "2020-01-01"),
@@ -80,7 +80,7 @@ def batches(dialect: dialects.Dialect) -> Iterator[Sequence[Json]]:
 
 def compiled(folder: Path, some: Sequence[Json]) -> pipeline.Result:
     (folder / "manifest.json").write_text(
-        json.dumps({"toolwright": 1, "server": {"name": "odd", "version": "1.0.0"}, "tools": some})
+        json.dumps({"stubwright": 1, "server": {"name": "odd", "version": "1.0.0"}, "tools": some})
     )
     return pipeline.compile_manifest(str(folder / "manifest.json"), disk.Disk(), "manifest.json")
 

@@ -12,8 +12,8 @@ from conftest import ROOT
 from jsonschema_rs import validator_for
 
 from packages import check, generate, imported, manifest, tool
-from toolwright.compile.handles import duration, retention
-from toolwright.mock.server import _remove_policies
+from stubwright.compile.handles import duration, retention
+from stubwright.mock.server import _remove_policies
 
 HANDLE: Any = {"type": "string", "x-handle": "basket"}
 BASKET: Any = {"state": {"type": "object"}, "ttl": "7d"}
@@ -54,7 +54,7 @@ def test_a_package_knows_where_ids_stand_and_the_wire_does_not(tmp_path: Path, r
     one = tool("get", {"id": HANDLE, "line": {"$ref": "#/schemas/Line"}}, outputSchema={"type": "object"})
     found = kept(tmp_path, shop(one, schemas=schemas, wire={"refs": refs}))
     assert "x-handle" not in json.dumps(found["inputSchema"])
-    marks = found["toolwright"]["handles"]["input"]
+    marks = found["stubwright"]["handles"]["input"]
     inlined = {"/properties/id": "basket", "/properties/line/properties/a~1b": "basket"}
     assert marks == (inlined if refs == "inlined" else {"/properties/id": "basket", "/$defs/Id": "basket"})
 
@@ -80,8 +80,8 @@ def test_a_mock_takes_any_text_for_an_id(tmp_path: Path) -> None:
     given = {"type": "object", "properties": {"id": HANDLE}}
     path = tmp_path / "m.json"
     path.write_text(json.dumps(shop(tool("make", {"id": HANDLE}, outputSchema=given))))
-    from toolwright.compile import pipeline
-    from toolwright.project.files import disk
+    from stubwright.compile import pipeline
+    from stubwright.project.files import disk
 
     compiled = pipeline.compile_manifest(str(path), disk.Disk(), "m.json").manifest
     assert compiled is not None
@@ -108,10 +108,10 @@ def test_a_client_alone_has_ids_and_no_states(tmp_path: Path) -> None:
 
 
 def test_the_cache_knows_that_how_long_one_lives_is_in_descriptions(tmp_path: Path) -> None:
-    from toolwright import cli
+    from stubwright import cli
 
     given = {"type": "object", "properties": {"id": HANDLE}}
-    value = shop(tool("make", outputSchema=given), lint={"ignore": ["TW338"]})
+    value = shop(tool("make", outputSchema=given), lint={"ignore": ["SW338"]})
     path = tmp_path / "shop.json"
     (tmp_path / "pyproject.toml").touch()
     for ttl, words in (("7d", "7 days"), ("2h", "2 hours")):
@@ -124,7 +124,7 @@ CASE = ROOT / "tests" / "cases" / "package-of-handles"
 
 
 def test_models_with_ids_take_what_their_schemas_take(tmp_path: Path, mypy: list[str]) -> None:
-    from toolwright import cli
+    from stubwright import cli
 
     assert cli.run(["generate", "-q", str(CASE / "manifest.yaml"), "-o", str(tmp_path)]) == 0
     with imported(tmp_path, "stall_mcp") as package:
@@ -145,7 +145,7 @@ def test_models_with_ids_take_what_their_schemas_take(tmp_path: Path, mypy: list
 
 
 def test_one_kind_in_two_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "more.yaml").write_text("toolwright: 1\nhandles: {basket: {state: {type: object}, ttl: 1d}}\n")
+    (tmp_path / "more.yaml").write_text("stubwright: 1\nhandles: {basket: {state: {type: object}, ttl: 1d}}\n")
     [found] = [one for one in check(tmp_path, shop(include=["more.yaml"])) if one.severity == "error"]
-    assert found.code == "TW212"
+    assert found.code == "SW212"
     assert found.message.startswith("the type of the ids of the handle `basket` would be `BasketId`, which is that of")

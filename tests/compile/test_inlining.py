@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 import corpus
 import suite
 from packages import check, generate, imported, manifest, tool
-from toolwright import ir
-from toolwright.compile import pipeline
-from toolwright.diagnostics import Place
-from toolwright.diff.compare import compare
-from toolwright.jsonschema import dialects
-from toolwright.jsonschema.inlining import LARGEST, Inlined, inline
-from toolwright.jsonschema.references import Folder, Local, Outline
-from toolwright.project.files import disk
+from stubwright import ir
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Place
+from stubwright.diff.compare import compare
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.inlining import LARGEST, Inlined, inline
+from stubwright.jsonschema.references import Folder, Local, Outline
+from stubwright.project.files import disk
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 PLACE = Place("m.yaml", ("tools", 0, "inputSchema"))
@@ -346,7 +346,7 @@ def _cases(draw: st.DrawFn) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _loops(schema: dict[str, Any]) -> bool:
-    """Whether a definition applies itself to its own instance, which `check` refuses (TW223)."""
+    """Whether a definition applies itself to its own instance, which `check` refuses (SW223)."""
     dialect = dialects.of(schema) or dialects.DRAFT_2020_12
     outline = Outline(PLACE, schema, dialect, Folder("", {}))
     leading: dict[Any, set[Any]] = {(dialect.defs, name): set() for name in NAMES}
@@ -519,10 +519,10 @@ def test_the_wire_has_no_references_and_the_models_are_the_same(tmp_path: Path) 
 def test_check_says_what_stays(tmp_path: Path) -> None:
     tree = {"type": "object", "properties": {"under": {"items": {"$ref": "#/schemas/Tree"}}}}
     tools = [tool("plant", {"tree": {"$ref": "#/schemas/Tree"}}), tool("say")]
-    value = manifest(tools, schemas={"Tree": tree}, wire={"refs": "inlined"}, lint={"ignore": ["TW352"]})
+    value = manifest(tools, schemas={"Tree": tree}, wire={"refs": "inlined"}, lint={"ignore": ["SW352"]})
     (said,) = check(tmp_path, value)
     assert (said.code, said.message) == (
-        "TW341",
+        "SW341",
         "the `inputSchema` of `plant` keeps references: `#/$defs/Tree` leads back to where it comes from",
     )
     assert isinstance(said.at, Place)
@@ -540,5 +540,5 @@ def test_diff_tells_it_as_another_text_and_nothing_else(tmp_path: Path) -> None:
         assert compiled is not None
         results.append(compiled)
     (change,) = compare(results[0], results[1])
-    assert (change.code, change.impact) == ("TW507", "cosmetic")
+    assert (change.code, change.impact) == ("SW507", "cosmetic")
     assert change.message == "schemas are sent without references; they accept the same"

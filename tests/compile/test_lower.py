@@ -12,17 +12,17 @@ from jsonschema_rs import validator_for
 
 import suite
 from memory import load
-from toolwright.compile import rules
-from toolwright.compile.lower import lower
-from toolwright.compile.resolve import resolve
-from toolwright.ir import Example
-from toolwright.jsonschema import dialects
+from stubwright.compile import rules
+from stubwright.compile.lower import lower
+from stubwright.compile.resolve import resolve
+from stubwright.ir import Example
+from stubwright.jsonschema import dialects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from toolwright import ir
+    from stubwright import ir
 
 SERVER = {"name": "weather", "version": "1.0.0"}
 
@@ -30,7 +30,7 @@ SERVER = {"name": "weather", "version": "1.0.0"}
 def lowered(value: Mapping[str, Any], **more: Any) -> ir.Manifest:
     """The IR of a manifest, of which `more` are files that it includes or refers to."""
     texts = {f"specs/{path}": json.dumps(content) for path, content in more.items()}
-    bundle = load("specs/m.json", **{"specs/m.json": json.dumps({"toolwright": 1, "server": SERVER, **value}), **texts})
+    bundle = load("specs/m.json", **{"specs/m.json": json.dumps({"stubwright": 1, "server": SERVER, **value}), **texts})
     before = copy.deepcopy({path: document.value for path, document in bundle.documents.items()})
     assert [found for found in rules.check(resolve(bundle)) if found.severity == "error"] == []
     manifest = lower(resolve(bundle), "specs/m.json")
@@ -62,7 +62,7 @@ def test_a_manifest() -> None:
     assert (manifest.source, manifest.package, manifest.stem) == ("specs/m.json", "weather_mcp", "Weather")
     assert (manifest.handlers, manifest.emit) == ("weather:Weather", frozenset({"client"}))
     assert manifest.document == {
-        "toolwright": 1,
+        "stubwright": 1,
         "server": SERVER | {"title": "Weather", "icons": []},
         "formats": "assert",
         "tools": [tool()],
@@ -77,7 +77,7 @@ def test_what_a_manifest_leaves_out() -> None:
 
 
 def test_the_name_of_the_package_and_the_shown_path_can_be_given() -> None:
-    bundle = load("m.yaml", **{"m.yaml": "toolwright: 1\nserver: {name: a, version: '1'}\npython: {package: b}\n"})
+    bundle = load("m.yaml", **{"m.yaml": "stubwright: 1\nserver: {name: a, version: '1'}\npython: {package: b}\n"})
     assert lower(resolve(bundle), "specs/m.yaml").package == "b"
     assert lower(resolve(bundle), "specs/m.yaml").source == "specs/m.yaml"
 
@@ -94,19 +94,19 @@ def test_a_tool_goes_on_the_wire_as_it_is_but_for_what_is_ours() -> None:
             "type": "object",
             "properties": {"b": {"x-ui": {"$ref": "no"}, "default": None}},
         },
-        "toolwright": {"policy": {"timeout": "3s"}, "lint": {"ignore": ["TW310"]}},
+        "stubwright": {"policy": {"timeout": "3s"}, "lint": {"ignore": ["SW310"]}},
         "annotations": None,
     }
     manifest = lowered({"tools": [written]})
     made = manifest.tools[0]
-    expected = {key: value for key, value in written.items() if key != "toolwright"}
+    expected = {key: value for key, value in written.items() if key != "stubwright"}
     assert json.dumps(made.definition) == json.dumps(expected)
     assert (made.description, made.output, made.annotations) == (None, None, {})
-    assert manifest.document["tools"] == [expected | {"toolwright": {"policy": {"timeout": "3s"}}}]
+    assert manifest.document["tools"] == [expected | {"stubwright": {"policy": {"timeout": "3s"}}}]
 
 
 def test_what_needs_no_change_is_not_copied() -> None:
-    bundle = load("m.json", **{"m.json": json.dumps({"toolwright": 1, "server": SERVER, "tools": [tool()]})})
+    bundle = load("m.json", **{"m.json": json.dumps({"stubwright": 1, "server": SERVER, "tools": [tool()]})})
     assert (
         lower(resolve(bundle), "m.json").tools[0].input.wire
         is bundle.documents["m.json"].value["tools"][0]["inputSchema"]
@@ -121,7 +121,7 @@ def test_fragments_come_in_order_with_their_prefixes() -> None:
         },
         **{
             "a.json": {"tools": [tool("x")], "include": [{"path": "b.json", "prefix": "b_"}]},
-            "b.json": {"tools": [tool("y", toolwright={"deprecated": {"since": "1", "use": "z"}}), tool("z")]},
+            "b.json": {"tools": [tool("y", stubwright={"deprecated": {"since": "1", "use": "z"}}), tool("z")]},
             "saved.json": {"tools": [tool("saved")], "nextCursor": None},
         },
     )
@@ -129,7 +129,7 @@ def test_fragments_come_in_order_with_their_prefixes() -> None:
     assert [made.name for made in manifest.tools] == names
     assert [made.definition["name"] for made in manifest.tools] == names
     assert manifest.tools[2].deprecated == {"since": "1", "use": "a_b_z"}
-    assert manifest.document["tools"][6]["toolwright"] == {"deprecated": {"since": "1", "use": "again_b_z"}}
+    assert manifest.document["tools"][6]["stubwright"] == {"deprecated": {"since": "1", "use": "again_b_z"}}
 
 
 def test_overlays_add_to_what_tools_say() -> None:
@@ -141,27 +141,27 @@ def test_overlays_add_to_what_tools_say() -> None:
         },
         **{
             "a.json": {
-                "tools": [tool("x", toolwright=said)],
+                "tools": [tool("x", stubwright=said)],
                 "overlay": {"tools": {"x": {"pythonName": "inner", "policy": {"timeout": "9s"}}}},
             }
         },
     )
     made = manifest.tools[0]
     assert (made.names.method, made.names.stem) == ("xx", "Xx")
-    assert manifest.document["tools"][0]["toolwright"] == {
+    assert manifest.document["tools"][0]["stubwright"] == {
         "policy": {"timeout": "9s", "scopes": ["b"], "confirm": True},
         "examples": [{"input": {}}],
         "pythonName": "xx",
     }
-    assert "toolwright" not in made.definition
+    assert "stubwright" not in made.definition
 
 
 def test_examples_have_names_and_places() -> None:
     entries = [{"name": "plain", "input": {"a": 1}, "output": None}, {"input": {}}]
     made = lowered(
-        {"tools": [tool(outputSchema={"type": ["object", "null"]}, toolwright={"examples": entries})]}
+        {"tools": [tool(outputSchema={"type": ["object", "null"]}, stubwright={"examples": entries})]}
     ).tools[0]
-    place = made.place / "toolwright" / "examples"
+    place = made.place / "stubwright" / "examples"
     assert made.examples == (
         Example("plain", {"a": 1}, None, True, place / 0),
         Example("example 2", {}, None, False, place / 1),
@@ -285,7 +285,7 @@ def test_one_yaml_node_under_two_names_is_changed_in_one_place_only() -> None:
     bundle = load(
         "m.yaml",
         **{"m.yaml": """\
-                toolwright: 1
+                stubwright: 1
                 server: {name: a, version: "1"}
                 schemas:
                   P: {properties: {a: &a {properties: {b: {$ref: "#/$defs/n"}}}}, $defs: {n: {}}}
@@ -326,6 +326,6 @@ def test_bundled_schemas_decide_as_before(corpus: Path, draft: str) -> None:
 def test_tools_of_public_servers_go_on_the_wire_verbatim(corpus: Path) -> None:
     for path in sorted((corpus / "tools").glob("*.json")):
         tools = json.loads(path.read_text("utf-8"))["tools"]
-        texts = {"m.json": json.dumps({"toolwright": 1, "server": SERVER, "include": ["s.json"]})}
+        texts = {"m.json": json.dumps({"stubwright": 1, "server": SERVER, "include": ["s.json"]})}
         bundle = load("m.json", **texts, **{"s.json": json.dumps({"tools": tools})})
         assert json.dumps([made.definition for made in lower(resolve(bundle), "m.json").tools]) == json.dumps(tools)

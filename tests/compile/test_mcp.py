@@ -12,10 +12,10 @@ from typing import Any, cast, get_args
 import pytest
 from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 
-from toolwright import package_data
-from toolwright_runtime.client.core.confirmation import is_dangerous
-from toolwright_runtime.mcp import revisions, vocabulary
-from toolwright_runtime.server.core import lists
+from stubwright import package_data
+from stubwright_runtime.client.core.confirmation import is_dangerous
+from stubwright_runtime.mcp import revisions, vocabulary
+from stubwright_runtime.server.core import lists
 
 
 def test_the_revisions_are_those_of_the_sdk() -> None:
@@ -80,7 +80,7 @@ def test_no_other_module_compares_dates() -> None:
 def test_a_revision_of_tomorrow_is_a_row_of_the_table() -> None:
     """In a process of its own: a revision that brings a feature back, takes one away, and adds a field."""
     program = """
-from toolwright_runtime.mcp import revisions as r
+from stubwright_runtime.mcp import revisions as r
 future = ("2027-01-01", frozenset({"handshake_tasks"}), frozenset({"stateless"}), {"tools": frozenset({"price"})})
 r._CHANGES = (*r._CHANGES, future)
 r._TABLE = r._table()

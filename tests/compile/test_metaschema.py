@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from toolwright.diagnostics import Place
-from toolwright.jsonschema import metaschema
-from toolwright.jsonschema.dialects import DIALECTS, Dialect
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import metaschema
+from stubwright.jsonschema.dialects import DIALECTS, Dialect
 
 SCHEMA: dict[str, Any] = {
     "type": ["object", "null"],
@@ -63,7 +63,7 @@ def test_what_a_meta_schema_refuses_is_an_error_and_nothing_else_is(
 ) -> None:
     schema = changed(place, value, dialect)
     errors = [
-        each for each in metaschema.check("outputSchema", Place("m.yaml"), schema) if each.code in ("TW203", "TW204")
+        each for each in metaschema.check("outputSchema", Place("m.yaml"), schema) if each.code in ("SW203", "SW204")
     ]
     assert bool(errors) != metaschema.is_valid(schema, dialect)
 
@@ -81,8 +81,8 @@ def test_nesting_costs_nothing() -> None:
 def test_the_validator_that_explains_is_loaded_where_something_is_wrong() -> None:
     code = """
 import sys
-from toolwright.diagnostics import Place
-from toolwright.jsonschema import metaschema
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import metaschema
 assert not [*metaschema.check("outputSchema", Place("m"), {"type": "object"})]
 assert "jsonschema" not in sys.modules
 assert [*metaschema.check("outputSchema", Place("m"), {"type": "objec"})]

@@ -13,9 +13,9 @@ import pytest
 
 import corpus
 import mutations
-from toolwright import cli
-from toolwright.incremental import worker
-from toolwright.project.files import lock
+from stubwright import cli
+from stubwright.incremental import worker
+from stubwright.project.files import lock
 
 MANY = 60 if corpus.WHOLE else 20
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
@@ -126,7 +126,7 @@ def test_a_reference_to_what_no_file_can_be_called(
     Path("api.json").write_text(json.dumps(document))
     status = run("import", "openapi", "api.json")
     told = capsys.readouterr().err
-    assert "`POST /a` was left out: the reference" in told or (status == 1 and "error[TW010]" in told)
+    assert "`POST /a` was left out: the reference" in told or (status == 1 and "error[SW010]" in told)
 
 
 URLS = [
@@ -144,21 +144,21 @@ URLS = [
 def test_an_url_that_is_none(url: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As a base URL, a call's, a website's, an icon's, an issuer's, a resource's, and in a document's servers."""
     tool = {"name": "t", "description": "T.", "inputSchema": {"type": "object"}}
-    manifest = {"toolwright": 1, "server": {"name": "a", "version": "1", "websiteUrl": url}}
+    manifest = {"stubwright": 1, "server": {"name": "a", "version": "1", "websiteUrl": url}}
     auth = {"issuer": url, "audience": url}
     icons = [{"src": url}]
-    resources = [{"uri": url, "name": "r", "toolwright": {"text": "R."}}]
+    resources = [{"uri": url, "name": "r", "stubwright": {"text": "R."}}]
     identified = {"type": "object", "$id": url, "properties": {"a": {"$ref": url}}}
     parts: list[dict[str, Any]] = [
         {"apis": {"a": {"baseUrl": url}}},
-        {"tools": [{**tool, "toolwright": {"http": {"url": url}}}]},
+        {"tools": [{**tool, "stubwright": {"http": {"url": url}}}]},
         {"tools": [{**tool, "icons": icons, "inputSchema": identified}], "auth": auth, "resources": resources},
         {"tools": [tool]},
     ]
     for more in parts:
         Path("new.json").write_text(json.dumps({**manifest, **more}))
         status = run("check", "new.json")
-        is_called = "apis" in more or "toolwright" in more["tools"][0]
+        is_called = "apis" in more or "stubwright" in more["tools"][0]
         assert status == 1 or not is_called
         run("docs", "new.json", "-o", "pages")
         run("diff", "m.json", "new.json")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from memory import Files, load
-from toolwright.compile import overlays, pipeline
-from toolwright.compile.overlays import merge_patch
-from toolwright.compile.resolve import resolve
+from stubwright.compile import overlays, pipeline
+from stubwright.compile.overlays import merge_patch
+from stubwright.compile.resolve import resolve
 
 Json = Any
 
@@ -50,7 +50,7 @@ INNER = """
         get_pet: {title: Inner, description: Inner}
 """
 OUTER = """
-    toolwright: 1
+    stubwright: 1
     server: {name: pets, version: "1"}
     include: [{path: api/pets.yaml, prefix: p_}]
     schemas:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwright import paths
+from stubwright import paths
 
 
 @pytest.mark.parametrize(

@@ -9,36 +9,36 @@ from typing import Any
 
 import pytest
 
-from toolwright.compile.source import Document
-from toolwright.diagnostics import Diagnostic, Place, Span, printers
+from stubwright.compile.source import Document
+from stubwright.diagnostics import Diagnostic, Place, Span, printers
 
-TEXT = "toolwright: 1\nserver: {name: weather}\nschemas:\n  Place:\n    type: strng\n"
+TEXT = "stubwright: 1\nserver: {name: weather}\nschemas:\n  Place:\n    type: strng\n"
 DOCUMENTS = {"specs/weather.yaml": Document("specs/weather.yaml", TEXT, None)}
 STRNG = Diagnostic(
-    "TW203",
+    "SW203",
     "`strng` is not a JSON Schema type",
     Place("specs/weather.yaml", ("schemas", "Place", "type")),
     "did you mean `string`?",
 )
-NO_TITLE = Diagnostic("TW300", "no title", Place("specs/weather.yaml", ("server",)).key())
-NO_FILE = Diagnostic("TW001", "`a.yaml` does not exist", None, "check the path")
+NO_TITLE = Diagnostic("SW300", "no title", Place("specs/weather.yaml", ("server",)).key())
+NO_FILE = Diagnostic("SW001", "`a.yaml` does not exist", None, "check the path")
 
 
 def shown(line: str, column: int, end: int) -> list[str]:
     """The source line and the carets for a span in a file of one line."""
     document = Document("a.yaml", line, None)
-    found = Diagnostic("TW102", "x", Span("a.yaml", 1, column, 1, end))
+    found = Diagnostic("SW102", "x", Span("a.yaml", 1, column, 1, end))
     return printers.text.render([found], {"a.yaml": document}, color=False).splitlines()[1:3]
 
 
 def test_text() -> None:
     assert printers.text.render([STRNG, NO_TITLE, NO_FILE, STRNG], DOCUMENTS, color=False) == (
-        "error[TW001]: `a.yaml` does not exist\n"
+        "error[SW001]: `a.yaml` does not exist\n"
         "   help: check the path\n"
-        "specs/weather.yaml:2:1: warning[TW300]: no title\n"
+        "specs/weather.yaml:2:1: warning[SW300]: no title\n"
         "    2 | server: {name: weather}\n"
         "      | ^^^^^^\n"
-        "specs/weather.yaml:5:11: error[TW203]: `strng` is not a JSON Schema type\n"
+        "specs/weather.yaml:5:11: error[SW203]: `strng` is not a JSON Schema type\n"
         "    5 |     type: strng\n"
         "      |           ^^^^^\n"
         "   help: did you mean `string`?\n"
@@ -58,7 +58,7 @@ def test_nothing_is_printed_for_nothing() -> None:
         ([NO_FILE], "1 error"),
         ([NO_TITLE], "1 warning in 1 file"),
         ([STRNG, NO_FILE], "2 errors in 1 file"),
-        ([STRNG, Diagnostic("TW102", "x", Span("b.yaml", 1, 1, 1, 2))], "2 errors in 2 files"),
+        ([STRNG, Diagnostic("SW102", "x", Span("b.yaml", 1, 1, 1, 2))], "2 errors in 2 files"),
     ],
 )
 def test_the_summary(found: list[Diagnostic], summary: str) -> None:
@@ -68,8 +68,8 @@ def test_the_summary(found: list[Diagnostic], summary: str) -> None:
 def test_colour_adds_nothing_but_escapes() -> None:
     plain = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=False)
     coloured = printers.text.render([STRNG, NO_TITLE, NO_FILE], DOCUMENTS, color=True)
-    assert "\x1b[1;31merror[TW203]\x1b[0m" in coloured
-    assert "\x1b[1;33mwarning[TW300]\x1b[0m" in coloured
+    assert "\x1b[1;31merror[SW203]\x1b[0m" in coloured
+    assert "\x1b[1;33mwarning[SW300]\x1b[0m" in coloured
     for code in ("[0m", "[1m", "[1;31m", "[1;33m", "[1;34m", "[36m"):
         coloured = coloured.replace(f"\x1b{code}", "")
     assert coloured == plain
@@ -78,7 +78,7 @@ def test_colour_adds_nothing_but_escapes() -> None:
 def test_the_order_is_by_place() -> None:
     spans = [("b", 1, 1), ("a", 10, 1), ("a", 2, 9), ("a", 2, 10), ("a", 2, 9)]
     found = [
-        Diagnostic("TW102", f"{n}", Span(file, line, col, line, col + 1)) for n, (file, line, col) in enumerate(spans)
+        Diagnostic("SW102", f"{n}", Span(file, line, col, line, col + 1)) for n, (file, line, col) in enumerate(spans)
     ]
     rows = json.loads(printers.json.render(found, {}))
     assert [row["message"] for row in rows] == ["2", "4", "3", "1", "0"]
@@ -114,8 +114,8 @@ class Counted(str):
 def test_a_diagnostic_costs_the_same_however_long_its_line_is(printed: Callable[..., str]) -> None:
     def looked(entries: int) -> float:
         text = Counted(json.dumps({"tools": [{"name": "n" * 60}] * entries}))
-        found = [Diagnostic("TW312", "x", Place("a.json", ("tools", index, "name"))) for index in range(entries)]
-        assert printed(found, {"a.json": Document("a.json", text, None)}).count("TW312") == entries
+        found = [Diagnostic("SW312", "x", Place("a.json", ("tools", index, "name"))) for index in range(entries)]
+        assert printed(found, {"a.json": Document("a.json", text, None)}).count("SW312") == entries
         return text.looked / entries
 
     assert looked(1000) <= 1.1 * looked(100) <= 1000
@@ -144,26 +144,26 @@ def test_the_terminal_is_left_alone() -> None:
     source, caret = shown("a: \x1b[31m\u202eb", 9, 10)
     assert source == "    1 | a: �[31m�b"
     assert caret == "      |         ^"
-    found = Diagnostic("TW102", "found \x1b[2J", None, "a\tb")
-    assert printers.text.render([found], {}, color=False) == "error[TW102]: found �[2J\n   help: a b\n1 error\n"
+    found = Diagnostic("SW102", "found \x1b[2J", None, "a\tb")
+    assert printers.text.render([found], {}, color=False) == "error[SW102]: found �[2J\n   help: a b\n1 error\n"
 
 
 def test_places_without_a_line() -> None:
     empty = {"a.yaml": Document("a.yaml", "\n\n", None)}
-    found = Diagnostic("TW003", "the file is empty", Span("a.yaml", 1, 1, 1, 2))
+    found = Diagnostic("SW003", "the file is empty", Span("a.yaml", 1, 1, 1, 2))
     assert (
         printers.text.render([found], empty, color=False)
-        == "a.yaml:1:1: error[TW003]: the file is empty\n1 error in 1 file\n"
+        == "a.yaml:1:1: error[SW003]: the file is empty\n1 error in 1 file\n"
     )
-    beyond = Diagnostic("TW003", "x", Span("a.yaml", 99, 1, 99, 2))
-    assert printers.text.render([beyond], empty, color=False).startswith("a.yaml:99:1: error[TW003]: x\n1 error")
-    unknown = Diagnostic("TW003", "x", Place("b.yaml", ("a",)))
-    assert printers.text.render([unknown], empty, color=False).startswith("b.yaml:1:1: error[TW003]: x\n1 error")
+    beyond = Diagnostic("SW003", "x", Span("a.yaml", 99, 1, 99, 2))
+    assert printers.text.render([beyond], empty, color=False).startswith("a.yaml:99:1: error[SW003]: x\n1 error")
+    unknown = Diagnostic("SW003", "x", Place("b.yaml", ("a",)))
+    assert printers.text.render([unknown], empty, color=False).startswith("b.yaml:1:1: error[SW003]: x\n1 error")
 
 
 def test_line_numbers_may_be_long() -> None:
     document = Document("a.yaml", "\n" * 99_999 + "a: b", None)
-    found = Diagnostic("TW102", "x", Place("a.yaml", ("a",)))
+    found = Diagnostic("SW102", "x", Place("a.yaml", ("a",)))
     assert printers.text.render([found], {"a.yaml": document}, color=False).splitlines()[1:3] == [
         "  100000 | a: b",
         "         |    ^",
@@ -173,7 +173,7 @@ def test_line_numbers_may_be_long() -> None:
 def test_json() -> None:
     assert json.loads(printers.json.render([STRNG, NO_FILE], DOCUMENTS)) == [
         {
-            "code": "TW001",
+            "code": "SW001",
             "severity": "error",
             "message": "`a.yaml` does not exist",
             "help": "check the path",
@@ -184,7 +184,7 @@ def test_json() -> None:
             "endColumn": None,
         },
         {
-            "code": "TW203",
+            "code": "SW203",
             "severity": "error",
             "message": "`strng` is not a JSON Schema type",
             "help": "did you mean `string`?",
@@ -198,11 +198,11 @@ def test_json() -> None:
 
 
 def test_github() -> None:
-    odd = Diagnostic("TW300", "100% :: a,b\nc", Span("a,b:c%.yaml", 1, 2, 3, 4))
+    odd = Diagnostic("SW300", "100% :: a,b\nc", Span("a,b:c%.yaml", 1, 2, 3, 4))
     assert printers.github.render([STRNG, odd, NO_FILE], DOCUMENTS) == (
-        "::error title=TW001::`a.yaml` does not exist%0Ahelp: check the path\n"
-        "::warning file=a%2Cb%3Ac%25.yaml,line=1,col=2,endLine=3,endColumn=4,title=TW300::100%25 :: a,b%0Ac\n"
-        "::error file=specs/weather.yaml,line=5,col=11,endLine=5,endColumn=16,title=TW203::"
+        "::error title=SW001::`a.yaml` does not exist%0Ahelp: check the path\n"
+        "::warning file=a%2Cb%3Ac%25.yaml,line=1,col=2,endLine=3,endColumn=4,title=SW300::100%25 :: a,b%0Ac\n"
+        "::error file=specs/weather.yaml,line=5,col=11,endLine=5,endColumn=16,title=SW203::"
         "`strng` is not a JSON Schema type%0Ahelp: did you mean `string`?\n"
     )
 

@@ -14,27 +14,27 @@ from jsonschema_rs import validator_for
 
 import dependencies as distributions
 import packages
+import stubwright_runtime
 import suite
-import toolwright_runtime
 from memory import load, shown
-from toolwright import dependencies, naming
-from toolwright.codegen.pages.exports import ALWAYS, OF_HANDLES
-from toolwright.compile import rules
-from toolwright.compile.resolve import resolve
-from toolwright.diagnostics import Diagnostic, Place
-from toolwright.jsonschema import dialects, references
+from stubwright import dependencies, naming
+from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES
+from stubwright.compile import rules
+from stubwright.compile.resolve import resolve
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.jsonschema import dialects, references
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolwright.compile.source import Bundle
-    from toolwright.jsonschema.dialects import Dialect
+    from stubwright.compile.source import Bundle
+    from stubwright.jsonschema.dialects import Dialect
 
-HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"
+HEAD = "stubwright: 1\nserver: {name: weather, version: 1.0.0}\n"
 
 
 def bundle_of(value: Mapping[str, Any], **more: str) -> Bundle:
-    manifest = {"toolwright": 1, "server": {"name": "weather", "version": "1.0.0"}, **value}
+    manifest = {"stubwright": 1, "server": {"name": "weather", "version": "1.0.0"}, **value}
     return load("manifest.json", **{"manifest.json": json.dumps(manifest), **more})
 
 
@@ -53,7 +53,7 @@ def test_every_export_is_a_name_that_no_model_may_take() -> None:
     own = {"TOOLS", "asgi_app", "build_server"}
     yielding = {"ConnectError", "Forbidden", "HandlerCall", "NotMCP", "Proceed", "ProjectionError", "ServerExited"}
     yielding |= {"Unauthorized"}
-    of_all = {*dir(toolwright_runtime)} - {"IncompatibleRuntimeError"} - yielding
+    of_all = {*dir(stubwright_runtime)} - {"IncompatibleRuntimeError"} - yielding
     assert (ALWAYS | OF_HANDLES) - own == of_all
     assert own <= ALWAYS
 
@@ -64,8 +64,8 @@ def test_no_shared_schema_is_called_like_an_export(name: str) -> None:
     handles = {"thing": {"state": {"$ref": "#/schemas/Thing"}, "ttl": "1h"}}
     value = {"tools": [tool({})], "handles": handles, "schemas": {"Thing": state, name: state}}
     class_name = naming.shared_class(naming.shared(name))
-    expected = ["TW212"] if class_name in ALWAYS | OF_HANDLES else []
-    assert [code for code in codes(bundle_of(value)) if code == "TW212"] == expected
+    expected = ["SW212"] if class_name in ALWAYS | OF_HANDLES else []
+    assert [code for code in codes(bundle_of(value)) if code == "SW212"] == expected
 
 
 def test_what_models_import_can_be_the_name_of_a_shared_schema(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_what_models_import_can_be_the_name_of_a_shared_schema(tmp_path: Path) -
 
 
 def _code_of(package: str) -> list[str]:
-    return [code for code in codes(bundle_of({"python": {"package": package}})) if code == "TW215"]
+    return [code for code in codes(bundle_of({"python": {"package": package}})) if code == "SW215"]
 
 
 @pytest.mark.parametrize(
-    "package", ["cryptography", "jwt", "mcp", "opentelemetry", "pydantic_core", "taskiq", "toolwright_runtime"]
+    "package", ["cryptography", "jwt", "mcp", "opentelemetry", "pydantic_core", "taskiq", "stubwright_runtime"]
 )
 def test_a_package_hides_nothing_that_it_needs(package: str) -> None:
-    assert _code_of(package) == ["TW215"]
+    assert _code_of(package) == ["SW215"]
 
 
 def test_a_package_may_be_called_like_what_it_does_not_need() -> None:
@@ -109,7 +109,7 @@ def test_the_dependencies_are_those_of_the_runtime() -> None:
 
 
 def test_whatever_the_runtime_imports_is_a_dependency() -> None:
-    [root] = toolwright_runtime.__path__
+    [root] = stubwright_runtime.__path__
     imported = set()
     for path in Path(root).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -132,7 +132,7 @@ def test_places_of_overlays_are_in_the_overlay() -> None:
     )
     assert shown(bundle, rules.check(resolve(bundle))) == [
         (
-            "m.yaml:4:51 TW240 the example's input is not valid under the `inputSchema` of `gh_get`: "
+            "m.yaml:4:51 SW240 the example's input is not valid under the `inputSchema` of `gh_get`: "
             "a: expected a string, got 1 (change the example or the schema)"
         )
     ]
@@ -159,11 +159,11 @@ def test_a_fragment_finds_its_own_schemas_and_tools() -> None:
 
 
 def test_ignored_warnings_of_any_stage_are_left_out() -> None:
-    bundle = bundle_of({"lint": {"ignore": ["TW301"]}, "tools": [tool({}, toolwright={"lint": {"ignore": ["TW320"]}})]})
-    anywhere = Diagnostic("TW301", "nothing", Place("manifest.json", ("include",)))
-    in_tool = Diagnostic("TW320", "a default", Place("manifest.json", ("tools", 0, "inputSchema", "default")))
-    elsewhere = Diagnostic("TW320", "a default", Place("manifest.json", ("schemas", "A", "default")))
-    error = Diagnostic("TW220", "a reference", Place("manifest.json", ("tools", 0)))
+    bundle = bundle_of({"lint": {"ignore": ["SW301"]}, "tools": [tool({}, stubwright={"lint": {"ignore": ["SW320"]}})]})
+    anywhere = Diagnostic("SW301", "nothing", Place("manifest.json", ("include",)))
+    in_tool = Diagnostic("SW320", "a default", Place("manifest.json", ("tools", 0, "inputSchema", "default")))
+    elsewhere = Diagnostic("SW320", "a default", Place("manifest.json", ("schemas", "A", "default")))
+    error = Diagnostic("SW220", "a reference", Place("manifest.json", ("tools", 0)))
     assert rules.suppressed(resolve(bundle), [anywhere, in_tool, elsewhere, error]) == [elsewhere, error]
 
 
@@ -173,9 +173,9 @@ def test_only_tools_that_run_as_tasks_say_how(support: str) -> None:
         "task": {"ttl": "1h"},
         "ask": {"who": {"message": "?", "before": "task", "schema": {"type": "object", "properties": {}}}},
     }
-    assert codes(bundle_of({"tools": [tool({}, execution={"taskSupport": support}, toolwright=of_a_task)]})) == []
+    assert codes(bundle_of({"tools": [tool({}, execution={"taskSupport": support}, stubwright=of_a_task)]})) == []
     for never in ({}, {"execution": {"taskSupport": "forbidden"}}, {"execution": None}):
-        assert codes(bundle_of({"tools": [tool({}, **never, toolwright=of_a_task)]})) == ["TW259", "TW259"]
+        assert codes(bundle_of({"tools": [tool({}, **never, stubwright=of_a_task)]})) == ["SW259", "SW259"]
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -197,7 +197,7 @@ def test_bounds_that_leave_one_value_are_fine(dialect: Dialect) -> None:
     ],
 )
 def test_required_properties_that_may_be_meant(schema: Mapping[str, Any]) -> None:
-    assert not {"TW322", "TW323"} & {*codes(bundle_of({"tools": [tool(schema)]}))}
+    assert not {"SW322", "SW323"} & {*codes(bundle_of({"tools": [tool(schema)]}))}
 
 
 @pytest.mark.parametrize("dialect", dialects.DIALECTS, ids=lambda dialect: dialect.name)
@@ -215,7 +215,7 @@ def test_defaults_are_judged_in_their_dialect(dialect: Dialect) -> None:
     }
     if dialect is dialects.DRAFT_2020_12:
         schema["properties"]["a"]["prefixItems"] = schema["properties"]["a"].pop("items")
-    assert codes(bundle_of({"tools": [tool(schema)]})) == ["TW320"]
+    assert codes(bundle_of({"tools": [tool(schema)]})) == ["SW320"]
 
 
 def test_a_default_below_an_identified_root_finds_its_references() -> None:
@@ -258,7 +258,7 @@ def test_tools_of_public_servers_have_no_false_errors(corpus: Path) -> None:
         bundle = bundle_of({"include": ["saved.json"]}, **{"saved.json": saved})
         errors += [(path.stem, found.code) for found in rules.check(resolve(bundle)) if found.severity == "error"]
     # `exclusiveMinimum: true` in 2020-12, which no meta-schema allows
-    assert errors == [("livemcpbench--pdf-reader-mcp", "TW228")]
+    assert errors == [("livemcpbench--pdf-reader-mcp", "SW228")]
 
 
 def test_a_thousand_tools_are_checked_within_two_seconds() -> None:
@@ -274,4 +274,4 @@ def test_a_chain_of_references_as_long_as_the_stack_is_deep_is_followed() -> Non
     length = sys.getrecursionlimit() * 2
     chain = {f"d{index}": {"$ref": f"#/$defs/d{index + 1}"} for index in range(length)}
     bundle = bundle_of({"tools": [tool({"$defs": {**chain, f"d{length}": {"$ref": "#/$defs/d0"}}})]})
-    assert codes(bundle) == ["TW223"]
+    assert codes(bundle) == ["SW223"]

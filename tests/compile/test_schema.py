@@ -16,19 +16,19 @@ import pytest
 import suite
 from memory import Files
 from packages import manifest
-from toolwright import package_data
-from toolwright.compile import pipeline, source, structure
-from toolwright.compile import validate as schema
-from toolwright.diagnostics import CODES, Diagnostic, Place, printers
-from toolwright.jsonschema import metaschema
-from toolwright.jsonschema.dialects import DIALECTS, Dialect
+from stubwright import package_data
+from stubwright.compile import pipeline, source, structure
+from stubwright.compile import validate as schema
+from stubwright.diagnostics import CODES, Diagnostic, Place, printers
+from stubwright.jsonschema import metaschema
+from stubwright.jsonschema.dialects import DIALECTS, Dialect
 
 SCHEMA = json.loads(package_data.MANIFEST_SCHEMA.read_text("utf-8"))
 TYPES = "types are `string`, `number`, `integer`, `boolean`, `object`, `array` or `null`"
-HEAD = "toolwright: 1\nserver: {name: weather, version: 1.0.0}\n"
+HEAD = "stubwright: 1\nserver: {name: weather, version: 1.0.0}\n"
 
 WHOLE = """
-toolwright: 1
+stubwright: 1
 x-ours: [free]
 server:
   name: weather
@@ -55,7 +55,7 @@ tools:
     icons: []
     execution: {taskSupport: optional}
     _meta: {anything: [1]}
-    toolwright:
+    stubwright:
       policy: {timeout: 10s, rateLimit: 60/minute, scopes: [weather:read], concurrency: 8, maxResultBytes: 1MiB,
                maxArgumentBytes: 64KiB, confirm: false, redact: [/api_key]}
       ask:
@@ -67,14 +67,14 @@ tools:
       http: {method: GET, url: "https://api.example.com/v1/{location}"}
       pythonName: get_weather
       deprecated: {since: 1.1.0, use: get_forecast}
-      lint: {ignore: [TW310]}
+      lint: {ignore: [SW310]}
       x-note: mine
-resources: [{uri: "file:///readme.md", name: readme, mimeType: text/markdown, toolwright: {file: ./readme.md}}]
-resourceTemplates: [{uriTemplate: "weather://{city}/now", name: current, toolwright: {complete: {city: [Paris, Oslo]}}}]
+resources: [{uri: "file:///readme.md", name: readme, mimeType: text/markdown, stubwright: {file: ./readme.md}}]
+resourceTemplates: [{uriTemplate: "weather://{city}/now", name: current, stubwright: {complete: {city: [Paris, Oslo]}}}]
 prompts:
   - name: code_review
     arguments: [{name: code, required: true}]
-    toolwright: {messages: [{role: user, text: "Review: {{code}}"}], complete: {language: [python, go]}}
+    stubwright: {messages: [{role: user, text: "Review: {{code}}"}], complete: {language: [python, go]}}
 overlay:
   tools: {gh_create_issue: {policy: {confirm: {fallback: allow}}}}
 handles: {basket: {state: {type: object}, ttl: 7d, idle: 24h, most: 20}}
@@ -86,8 +86,8 @@ pageSize: 100
 wire: {refs: bundled}
 protocol: {min: 2025-06-18}
 emit: [server, client]
-lint: {ignore: [TW301]}
-diff: {ignore: [TW501]}
+lint: {ignore: [SW301]}
+diff: {ignore: [SW501]}
 """
 
 
@@ -207,12 +207,12 @@ def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
         + "pageSize: 0\n"
     )
     assert [(one.code, one.message) for one in found] == [
-        ("TW104", "expected `server` or `client`, found the string `x`"),
-        ("TW203", "`strng` is not a JSON Schema type"),
-        ("TW205", "`minlength` is not a keyword of JSON Schema"),
-        ("TW101", "a tool needs `inputSchema`"),
-        ("TW102", "expected a string, found the number `3`"),
-        ("TW105", "expected a whole number, 1 or more, found the number `0`"),
+        ("SW104", "expected `server` or `client`, found the string `x`"),
+        ("SW203", "`strng` is not a JSON Schema type"),
+        ("SW205", "`minlength` is not a keyword of JSON Schema"),
+        ("SW101", "a tool needs `inputSchema`"),
+        ("SW102", "expected a string, found the number `3`"),
+        ("SW105", "expected a whole number, 1 or more, found the number `0`"),
     ]
     assert found[1].at == Place("m.yaml", ("tools", 0, "inputSchema", "properties", "b", "type"))
     assert found[1].help == "did you mean `string`?"
@@ -222,24 +222,24 @@ def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
 
 def test_a_file_that_is_included_twice_is_checked_once() -> None:
     include = "include: [{path: a.yaml, prefix: x_}, {path: a.yaml, prefix: y_}]\n"
-    assert codes(check(HEAD + include, **{"a.yaml": "tools: [{name: 3, inputSchema: {type: object}}]"})) == ["TW102"]
+    assert codes(check(HEAD + include, **{"a.yaml": "tools: [{name: 3, inputSchema: {type: object}}]"})) == ["SW102"]
 
 
 def test_included_files() -> None:
     found = check(
         HEAD + "include: [a.yaml, b.json]\nschemas: {A: {$ref: 'c.yaml#/schemas/C'}}",
         **{
-            "a.yaml": "toolwright: 1\nlint: {ignore: [TW310]}\npageSize: 3\nhandles: {}\n",
+            "a.yaml": "stubwright: 1\nlint: {ignore: [SW310]}\npageSize: 3\nhandles: {}\n",
             "b.json": '{"tools": [{"name": "a", "inputSchema": {"type": "object"}, "extra": 1}], "_meta": {}, "b": 1}',
             "c.yaml": "schemas: {C: {type: strng}}\nserver: {}\n",
         },
     )
     assert [(one.code, one.at.file if isinstance(one.at, Place) else "", one.message) for one in found] == [
-        ("TW106", "a.yaml", "`pageSize` applies to the whole server, and is not allowed in an included file"),
-        ("TW300", "b.json", "`extra` is not a key that MCP has in a tool"),
-        ("TW300", "b.json", "`b` is not a key that MCP has in a `tools/list` result"),
-        ("TW203", "c.yaml", "`strng` is not a JSON Schema type"),
-        ("TW106", "c.yaml", "`server` applies to the whole server, and is not allowed in an included file"),
+        ("SW106", "a.yaml", "`pageSize` applies to the whole server, and is not allowed in an included file"),
+        ("SW300", "b.json", "`extra` is not a key that MCP has in a tool"),
+        ("SW300", "b.json", "`b` is not a key that MCP has in a `tools/list` result"),
+        ("SW203", "c.yaml", "`strng` is not a JSON Schema type"),
+        ("SW106", "c.yaml", "`server` applies to the whole server, and is not allowed in an included file"),
     ]
 
 
@@ -296,21 +296,21 @@ def test_schemas_that_are_fine(fine: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "message", "fix"),
     [
-        ("{type: String}", "TW203", "`String` is not a JSON Schema type", "did you mean `string`?"),
-        ("{type: str}", "TW203", "`str` is not a JSON Schema type", "did you mean `string`?"),
-        ("{anyOf: [{not: {items: {type: x}}}]}", "TW203", "`x` is not a JSON Schema type", TYPES),
-        ("{Type: string}", "TW205", "`Type` is not a keyword of JSON Schema", "did you mean `type`?"),
-        ("{oneof: [{}]}", "TW205", "`oneof` is not a keyword of JSON Schema", "did you mean `oneOf`?"),
-        ("{anyOf: [{$Ref: x}]}", "TW205", "`$Ref` is not a keyword of JSON Schema", "did you mean `$ref`?"),
+        ("{type: String}", "SW203", "`String` is not a JSON Schema type", "did you mean `string`?"),
+        ("{type: str}", "SW203", "`str` is not a JSON Schema type", "did you mean `string`?"),
+        ("{anyOf: [{not: {items: {type: x}}}]}", "SW203", "`x` is not a JSON Schema type", TYPES),
+        ("{Type: string}", "SW205", "`Type` is not a keyword of JSON Schema", "did you mean `type`?"),
+        ("{oneof: [{}]}", "SW205", "`oneof` is not a keyword of JSON Schema", "did you mean `oneOf`?"),
+        ("{anyOf: [{$Ref: x}]}", "SW205", "`$Ref` is not a keyword of JSON Schema", "did you mean `$ref`?"),
         (
             "{properties: {title: 3}}",
-            "TW204",
+            "SW204",
             "a schema must be a mapping, `true` or `false`, not the number `3`",
             "write a schema such as `{type: string}`, or `{}` for any value",
         ),
         (
             "{dependentRequired: {title: 3}}",
-            "TW204",
+            "SW204",
             (
                 "`dependentRequired` must be a mapping of property names to lists of property names,"
                 " but holds the number `3`"
@@ -319,7 +319,7 @@ def test_schemas_that_are_fine(fine: str) -> None:
         ),
         (
             "{pattern: 3}",
-            "TW204",
+            "SW204",
             "`pattern` must be a string that holds a regular expression, not the number `3`",
             "put it in quotes",
         ),
@@ -331,7 +331,7 @@ def test_schemas_that_are_wrong(text: str, code: str, message: str, fix: str | N
 
 def test_a_misspelt_type_is_said_once() -> None:
     found = check(f"{HEAD}tools: [{{name: a, inputSchema: {{type: objct}}}}]")
-    assert [(one.code, one.help) for one in found] == [("TW203", "did you mean `object`?")]
+    assert [(one.code, one.help) for one in found] == [("SW203", "did you mean `object`?")]
 
 
 def test_schemas_of_public_servers_are_valid(corpus: Path) -> None:
@@ -340,8 +340,8 @@ def test_schemas_of_public_servers_are_valid(corpus: Path) -> None:
         saved = json.dumps({"tools": json.loads(path.read_text("utf-8"))["tools"]})
         found = check(f"{HEAD}include: [t.json]\n", **{"t.json": saved})
         wrong += [(path.name, one.code, one.message) for one in found if CODES[one.code].severity == "error"]
-        assert {one.code for one in found} <= {"TW204", "TW300"}
-    assert wrong == [("livemcpbench--pdf-reader-mcp.json", "TW204", "`exclusiveMinimum` must be a number, not `true`")]
+        assert {one.code for one in found} <= {"SW204", "SW300"}
+    assert wrong == [("livemcpbench--pdf-reader-mcp.json", "SW204", "`exclusiveMinimum` must be a number, not `true`")]
 
 
 @pytest.mark.parametrize("draft", suite.DRAFTS)
@@ -362,8 +362,8 @@ def test_schemas_of_the_official_suite_are_valid(corpus: Path, draft: str) -> No
 def test_checking_loads_nothing_heavy() -> None:
     program = f"""
 import sys
-from toolwright.compile import source, validate
-from toolwright.project.files import disk
+from stubwright.compile import source, validate
+from stubwright.project.files import disk
 bundle, found = source.load({str(Path(__file__).parents[2] / "specs" / "weather.yaml")!r}, disk.Disk())
 assert not [*found, *validate.validate(bundle), *validate.schemas(bundle)]
 print([name for name in ("jsonschema", "referencing", "pydantic", "mcp", "black", "jinja2") if name in sys.modules])

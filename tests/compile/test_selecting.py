@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from instances import valid
-from toolwright.jsonschema.selecting import Selecting
-from toolwright_runtime.http.selections import select, steps_of, tree_of, value_at
+from stubwright.jsonschema.selecting import Selecting
+from stubwright_runtime.http.selections import select, steps_of, tree_of, value_at
 
 Json = Any
 

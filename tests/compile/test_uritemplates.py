@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 
 import corpus
-from toolwright import naming
-from toolwright.compile.uritemplates import TemplateError, Variable, variables
+from stubwright import naming
+from stubwright.compile.uritemplates import TemplateError, Variable, variables
 
 PARTS = [
     *("a", "/", "?", "q={p}", "x://", "{b}", "{+c}", "{#d}", "{.e}", "{/f}", "{;g}", "{?h,i}", "{&j}", "{/k*}"),

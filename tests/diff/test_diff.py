@@ -1,4 +1,4 @@
-"""`toolwright diff`: golden texts, the sides that it takes, exit statuses, and the version that it suggests.
+"""`stubwright diff`: golden texts, the sides that it takes, exit statuses, and the version that it suggests.
 
 `tests/diffs/NAME/` holds `old.yaml`, `new.yaml` and what is printed. `pytest --update` rewrites that.
 """
@@ -18,14 +18,14 @@ import pytest
 from conftest import ROOT
 
 import forked
-from toolwright import cli
-from toolwright.diff.changes import CODES, Change, find_worst_impact, raise_version, suggest_bump
+from stubwright import cli
+from stubwright.diff.changes import CODES, Change, find_worst_impact, raise_version, suggest_bump
 
 CASES = Path(__file__).parents[1] / "diffs"
 NAMES = sorted(path.name for path in CASES.iterdir() if path.is_dir())
 
 MANIFEST = """\
-toolwright: 1
+stubwright: 1
 server: {name: tiny, version: 1.0.0}
 tools:
   - name: ping
@@ -53,7 +53,7 @@ def test_case(
 def test_no_order_depends_on_the_hash_seed() -> None:
     program = """
 import sys
-from toolwright import cli
+from stubwright import cli
 for name in sys.argv[1:]:
     cli.run(["diff", f"{name}/old.yaml", f"{name}/new.yaml"])
 """
@@ -73,14 +73,14 @@ for name in sys.argv[1:]:
 
 def test_every_code_has_a_case() -> None:
     shown = {
-        code for case in NAMES for code in re.findall(r"TW\d{3}", (CASES / case / "expected.txt").read_text("utf-8"))
+        code for case in NAMES for code in re.findall(r"SW\d{3}", (CASES / case / "expected.txt").read_text("utf-8"))
     }
     assert sorted(set(CODES) - shown) == []
 
 
 def test_the_codes_are_documented() -> None:
     text = (CASES.parents[1] / "docs" / "diff.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| (TW\d{3}) \| \w+ \| (.*) \|$", text, re.MULTILINE))
+    rows = dict(re.findall(r"^\| (SW\d{3}) \| \w+ \| (.*) \|$", text, re.MULTILINE))
     assert rows == {code: meaning for code, (_, meaning) in CODES.items()}
 
 
@@ -130,10 +130,10 @@ def test_a_revision_is_read_with_what_it_includes(
     repository(tmp_path, monkeypatch)
     assert cli.run(["diff", said, "specs/a.yaml"]) == 1
     printed = capsys.readouterr().out
-    assert "TW510 wire    tool `pong`: the tool is gone" in printed
+    assert "SW510 wire    tool `pong`: the tool is gone" in printed
     assert "was at specs/tools/more/b.yaml:1:" in printed
     assert cli.run(["diff", "specs/a.yaml", said]) == 1  # handlers lack a method
-    assert "TW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
+    assert "SW511 wire    tool `pong`: a new tool" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_saved_lists_of_tools(
     assert cli.run(["diff", "old.json", "new.json", "--format", "json"]) == 1
     value = json.loads(capsys.readouterr().out)
     assert [(one["code"], one["impact"]) for one in value["changes"] if one["side"] == "wire"] == [
-        ("TW534", "breaking")
+        ("SW534", "breaking")
     ]
     assert (value["bump"], value["version"]) == (None, None)  # a list without a version
     info = {"name": "pinger", "version": "0.3.1"}
@@ -236,10 +236,10 @@ def test_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert cli.run(["diff", "a.yaml", "b.yaml", "--format", "json"]) == 1
     value = json.loads(capsys.readouterr().out)
     assert value["counts"]["breaking"] >= 1
-    place = next(one["new"] for one in value["changes"] if one["code"] == "TW537")
+    place = next(one["new"] for one in value["changes"] if one["code"] == "SW537")
     assert (place["file"], place["line"]) == ("b.yaml", 6)
     assert cli.run(["diff", "a.yaml", "b.yaml", "--format", "md"]) == 1
-    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| TW537")]
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| SW537")]
     assert len(table) == 1
     assert table[0].count("|") == 6  # what a manifest holds ends no cell
     assert set(re.findall(r"<\w+", table[0])) == {"<code", "<br"}
@@ -275,13 +275,13 @@ def test_the_suggested_version(version: str, part: Any, expected: str | None) ->
     ],
 )
 def test_the_part_that_is_raised(version: str, impact: Any, expected: str | None) -> None:
-    assert suggest_bump([Change("TW538", "wire", impact, "tool `a`", "a bound changed")], version) == expected
+    assert suggest_bump([Change("SW538", "wire", impact, "tool `a`", "a bound changed")], version) == expected
 
 
 def test_what_is_ignored_does_not_count() -> None:
     changes = [
-        Change("TW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),
-        Change("TW501", "wire", "cosmetic", "tool `b`", "the description changed"),
+        Change("SW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),
+        Change("SW501", "wire", "cosmetic", "tool `b`", "the description changed"),
     ]
     assert find_worst_impact(changes) == "cosmetic"
     assert suggest_bump(changes, "1.0.0") == "patch"
@@ -292,14 +292,14 @@ def test_a_code_to_ignore_that_does_not_exist_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [TW501, TW999]}\n")
+    Path("a.yaml").write_text(MANIFEST + "diff: {ignore: [SW501, SW999]}\n")
     assert cli.run(["diff", "a.yaml", "a.yaml"]) == 0
-    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `TW999`, which is not the code of a change\n"
+    assert capsys.readouterr().err == "note: `diff.ignore` of a.yaml names `SW999`, which is not the code of a change\n"
 
 
 def test_an_unknown_code_is_a_bug() -> None:
-    with pytest.raises(KeyError, match="TW599"):
-        Change("TW599", "wire", "breaking", "tool `a`", "it")
+    with pytest.raises(KeyError, match="SW599"):
+        Change("SW599", "wire", "breaking", "tool `a`", "it")
 
 
 def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,14 +315,14 @@ def test_a_live_server_is_a_side(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert cli.run(["diff", str(other), *server]) == 1
     assert "get_forecast" in capsys.readouterr().out
     assert cli.run(["diff", str(other), "--", str(tmp_path / "nothing")]) == 1
-    assert capsys.readouterr().err.startswith("toolwright: ")
+    assert capsys.readouterr().err.startswith("stubwright: ")
 
 
 # --- what is told once, or not at all
 
 
 SHARED = """\
-toolwright: 1
+stubwright: 1
 server: {name: desk, version: 1.0.0}
 schemas:
   Id: {type: integer, minimum: 1}
@@ -340,7 +340,7 @@ def test_a_change_of_a_shared_schema_is_one_entry(
     (tmp_path / "new.yaml").write_text(text.replace("minimum: 1", "minimum: 2"))
     assert cli.run(["diff", "old.yaml", "new.yaml"]) == 1
     told = capsys.readouterr().out
-    assert told.count("TW538") == 1
+    assert told.count("SW538") == 1
     assert "schema `Id`" in told
     assert "affects 18 places: tool `tool0`, argument" in told
     assert "and 15 more" in told
@@ -350,7 +350,7 @@ def test_an_example_that_does_not_fit_blocks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    wrong = MANIFEST + "    toolwright: {examples: [{input: {n: x}}]}\n"
+    wrong = MANIFEST + "    stubwright: {examples: [{input: {n: x}}]}\n"
     (tmp_path / "old.yaml").write_text(wrong)
     (tmp_path / "new.yaml").write_text(MANIFEST)
     assert cli.run(["check", "old.yaml"]) == 1
@@ -363,7 +363,7 @@ def test_a_revision_alone_is_the_project_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["one.yaml", "two.yaml"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["one.yaml", "two.yaml"]\n')
     for name in ("one", "two"):
         (tmp_path / f"{name}.yaml").write_text(MANIFEST)
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 import schema_edits
-from toolwright import cli
-from toolwright.jsonschema import dialects
+from stubwright import cli
+from stubwright.jsonschema import dialects
 
 Json = Any
 
-TOOLS = 600 if os.environ.get("TOOLWRIGHT_WHOLE_DIFF") else 40
+TOOLS = 600 if os.environ.get("STUBWRIGHT_WHOLE_DIFF") else 40
 DIALECTS = (dialects.DRAFT_2020_12, dialects.DRAFT_7)
 
 
 def differences(folder: Path, old: Json, new: Json, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[Any]]:
-    """The status of `toolwright diff`, and the changes that it names."""
+    """The status of `stubwright diff`, and the changes that it names."""
     for name, value in (("old", old), ("new", new)):
         (folder / f"{name}.json").write_text(json.dumps(value))
     status = cli.run(["diff", str(folder / "old.json"), str(folder / "new.json"), "--format", "json"])
@@ -35,7 +35,7 @@ def manifest(*schemas: Json) -> Json:
         {"name": f"tool_{number}", "description": "A tool.", "inputSchema": schema, "outputSchema": schema}
         for number, schema in enumerate(schemas)
     ]
-    return {"toolwright": 1, "server": {"name": "orders", "version": "1.0.0"}, "tools": tools}
+    return {"stubwright": 1, "server": {"name": "orders", "version": "1.0.0"}, "tools": tools}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from toolwright.diagnostics import Place
-from toolwright.diff.changes import Impact
-from toolwright.diff.kinds.policies import DEFAULTS, compare_policies
+from stubwright.diagnostics import Place
+from stubwright.diff.changes import Impact
+from stubwright.diff.kinds.policies import DEFAULTS, compare_policies
 
 Json = Any
 
-SCHEMA = Path(__file__).parents[2] / "generator" / "toolwright" / "compile" / "manifest.schema.json"
+SCHEMA = Path(__file__).parents[2] / "generator" / "stubwright" / "compile" / "manifest.schema.json"
 DEFINITIONS = json.loads(SCHEMA.read_text())["$defs"]
 KEYS = {**DEFINITIONS["policy"]["properties"], **DEFINITIONS["defaultPolicy"]["properties"]}
 PLACES = (Place("old.yaml", ("policy",)), Place("new.yaml", ("policy",)))

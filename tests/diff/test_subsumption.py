@@ -1,6 +1,6 @@
 """Whether `diff` is sound and useful about schemas: random schemas and edits, judged by the validator that serves.
 
-`TOOLWRIGHT_WHOLE_DIFF=1` takes many more.
+`STUBWRIGHT_WHOLE_DIFF=1` takes many more.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import schema_edits
-from toolwright import ir
-from toolwright.diagnostics import Place
-from toolwright.diff.changes import Impact, find_worst_impact
-from toolwright.diff.kinds.schemas import SchemaComparison
-from toolwright.diff.subsumption.proof import Judge, covers
-from toolwright.diff.subsumption.upgrade import upgrade
-from toolwright.jsonschema import dialects
+from stubwright import ir
+from stubwright.diagnostics import Place
+from stubwright.diff.changes import Impact, find_worst_impact
+from stubwright.diff.kinds.schemas import SchemaComparison
+from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright.diff.subsumption.upgrade import upgrade
+from stubwright.jsonschema import dialects
 
 Json = Any
 
-WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_DIFF"))
+WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_DIFF"))
 PAIRS = 10_000 if WHOLE else 300
 SEEDS = st.integers(0, 2**48)
 

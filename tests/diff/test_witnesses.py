@@ -1,7 +1,7 @@
 """How often `diff` decides about two schemas, and whether it is right, as `jsonschema` judges it.
 
 Schemas are random, of public servers, and those of public servers made strict; edits are of every keyword of JSON
-Schema. `TOOLWRIGHT_WHOLE_DIFF=1` takes many more.
+Schema. `STUBWRIGHT_WHOLE_DIFF=1` takes many more.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ import pytest
 
 import schema_edits
 import vocabulary_edits
-from toolwright import ir
-from toolwright.diagnostics import Place
-from toolwright.diff.changes import Change, find_worst_impact
-from toolwright.diff.kinds.schemas import SchemaComparison
-from toolwright.diff.subsumption import witness
-from toolwright.diff.subsumption.proof import Judge
-from toolwright.jsonschema import dialects
+from stubwright import ir
+from stubwright.diagnostics import Place
+from stubwright.diff.changes import Change, find_worst_impact
+from stubwright.diff.kinds.schemas import SchemaComparison
+from stubwright.diff.subsumption import witness
+from stubwright.diff.subsumption.proof import Judge
+from stubwright.jsonschema import dialects
 
 Json = Any
 Pair = tuple[Json, Json]
 DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
 
-WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_DIFF"))
+WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_DIFF"))
 PAIRS = 10_000 if WHOLE else 150
 LARGEST = 20_000
 """Characters of a schema of a public server that is edited."""

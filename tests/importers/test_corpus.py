@@ -21,10 +21,10 @@ from corpus import SHARDS, Call, Echo, Server
 from corpus_calls import STATELESS, answered_raw, answered_typed, output, wire_names
 from packages import check, imported
 from server_fixture import exchange
-from toolwright.compile import pipeline
-from toolwright.compile.syntax import yamlwriter
-from toolwright.importers import acceptance, tools
-from toolwright.project.files import disk
+from stubwright.compile import pipeline
+from stubwright.compile.syntax import yamlwriter
+from stubwright.importers import acceptance, tools
+from stubwright.project.files import disk
 
 SHARD = pytest.mark.parametrize("shard", range(SHARDS))
 

@@ -1,4 +1,4 @@
-"""`toolwright import mcp` against servers that say too much, too slowly or for ever: it ends, and says why."""
+"""`stubwright import mcp` against servers that say too much, too slowly or for ever: it ends, and says why."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 
 import hostile
-from command_line import toolwright
+from command_line import stubwright
 from hostile import HANDSHAKE, STATELESS, Said, listening, response
-from toolwright.importers.deadline import Deadline, TooSlowError
+from stubwright.importers.deadline import Deadline, TooSlowError
 
 ERAS: Final = (HANDSHAKE, STATELESS)
 
@@ -71,7 +71,7 @@ def test_what_has_no_end_over_http_ends(era: str, name: str, tmp_path: Path) -> 
     answer, said = SAYINGS[name]
     seconds = ("--timeout", "3") if said == _SLOW else ()
     with listening(era, lambda method, number: answer(number) if method == "tools/list" else None) as (url, _):
-        done = toolwright("import", "mcp", url, "--max-bytes", "4MiB", "-o", "m.yaml", *seconds, cwd=tmp_path)
+        done = stubwright("import", "mcp", url, "--max-bytes", "4MiB", "-o", "m.yaml", *seconds, cwd=tmp_path)
     assert done.returncode == 1
     assert said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
@@ -92,7 +92,7 @@ def test_what_has_no_end_over_stdio_ends(era: str, said: bytes, told: str, tmp_p
     (tmp_path / "said").write_bytes(said)
     server = (sys.executable, hostile.__file__, era, "tools/list", "said")
     seconds = ("--timeout", "3") if _SLOW in told else ()
-    done = toolwright("import", "mcp", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
+    done = stubwright("import", "mcp", "-o", "m.yaml", *seconds, "--", *server, cwd=tmp_path)
     assert done.returncode == 1
     assert told in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
@@ -104,7 +104,7 @@ def test_the_time_is_for_the_whole(tmp_path: Path) -> None:
     tools = [{**_TOOL, "name": f"tool_{number}"} for number in range(100_000)]
     (tmp_path / "said").write_bytes(response("$ID", {"tools": tools}).replace(b'"$ID"', b"$ID"))
     server = (sys.executable, hostile.__file__, HANDSHAKE, "tools/list", "said")
-    done = toolwright("import", "mcp", "-o", "m.yaml", "--timeout", "6", "--", *server, cwd=tmp_path)
+    done = stubwright("import", "mcp", "-o", "m.yaml", "--timeout", "6", "--", *server, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert "6 s" in done.stderr
     assert "Traceback" not in done.stderr
@@ -117,14 +117,14 @@ def test_a_server_may_say_more_where_it_is_let(tmp_path: Path) -> None:
     (tmp_path / "said").write_bytes(b'{"jsonrpc":"2.0","id":$ID,"result":%b}' % said)
     server = (sys.executable, hostile.__file__, HANDSHAKE, "tools/list", "said")
     for size, status in (("1MiB", 1), ("3MiB", 0)):
-        done = toolwright("import", "mcp", "-o", "m.json", "--max-bytes", size, "--", *server, cwd=tmp_path)
+        done = stubwright("import", "mcp", "-o", "m.json", "--max-bytes", size, "--", *server, cwd=tmp_path)
         assert done.returncode == status, done.stderr
     assert (tmp_path / "m.json").exists()
 
 
 @pytest.mark.parametrize("size", ["", "0", "-1", "1MB", "MiB", "1.5MiB"])
 def test_a_size_has_a_unit_or_is_bytes(size: str, tmp_path: Path) -> None:
-    done = toolwright("import", "mcp", "http://localhost/mcp", f"--max-bytes={size}", cwd=tmp_path)
+    done = stubwright("import", "mcp", "http://localhost/mcp", f"--max-bytes={size}", cwd=tmp_path)
     assert done.returncode == 2
     assert f"`{size}` is not a size, such as 64MiB" in done.stderr
 

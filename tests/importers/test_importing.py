@@ -1,4 +1,4 @@
-"""`toolwright import mcp`: what live servers say, as manifests; from the odd, the broken and the real."""
+"""`stubwright import mcp`: what live servers say, as manifests; from the odd, the broken and the real."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from starlette.routing import Route
 
 import conformance
 import forked
-from command_line import toolwright
+from command_line import stubwright
 from packages import check, imported
 from processes import running
 from serving import Handling, asgi, served
-from toolwright.compile.syntax import yamlwriter
-from toolwright.importers import live, servers
-from toolwright.importers.live import ServerListing
+from stubwright.compile.syntax import yamlwriter
+from stubwright.importers import live, servers
+from stubwright.importers.live import ServerListing
 
 CASES = Path(__file__).parents[1] / "imports"
 SCRIPTED = str(Path(__file__).parents[1] / "support" / "scripted.py")
@@ -51,7 +51,7 @@ TOOL = {"name": "go", "description": "Go.", "inputSchema": {"type": "object"}}
 def scripted(folder: Path, script: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
     """Import from a server that answers as `script` says."""
     (folder / "server.json").write_text(json.dumps(script))
-    return toolwright("import", "mcp", *options, "--", sys.executable, SCRIPTED, "server.json", cwd=folder)
+    return stubwright("import", "mcp", *options, "--", sys.executable, SCRIPTED, "server.json", cwd=folder)
 
 
 # --- what comes out ------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_import_gives_a_manifest_and_says_what_it_is(name: str, tmp_path: Path, 
         (CASES / name / "stderr.txt").write_text(done.stderr)
     assert made == (CASES / name / "manifest.yaml").read_text("utf-8")
     assert done.stderr == (CASES / name / "stderr.txt").read_text("utf-8")
-    generated = toolwright("generate", "m.yaml", cwd=tmp_path)
+    generated = stubwright("generate", "m.yaml", cwd=tmp_path)
     assert generated.returncode == 0, generated.stderr
 
 
@@ -110,7 +110,7 @@ entries = some.lists(
                     "icons",
                     "_meta",
                     "execution",
-                    "toolwright",
+                    "stubwright",
                     "size",
                 ),
                 json_values,
@@ -141,25 +141,25 @@ def test_whatever_a_server_says_becomes_a_manifest_that_passes_check(
 
 def test_the_parts_of_a_refreshed_manifest_stay_apart(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(
-        "toolwright: 1\nserver: {name: mine, version: '1'}\ninclude: [vendor.yaml]\n"
+        "stubwright: 1\nserver: {name: mine, version: '1'}\ninclude: [vendor.yaml]\n"
         "overlay: {tools: {go: {policy: {confirm: true}}}}\n"
     )
     refreshed = ("--fragment", "-o", "vendor.yaml")
     assert scripted(tmp_path, {**HELLO, "tools/list": {"tools": [TOOL]}}, *refreshed).returncode == 0
     assert "server" not in yaml.safe_load((tmp_path / "vendor.yaml").read_text())
-    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     first = json.loads((tmp_path / "generated/mine_mcp/manifest.json").read_text())["tools"]
-    assert first == [{**TOOL, "toolwright": {"policy": {"confirm": True}}}]
+    assert first == [{**TOOL, "stubwright": {"policy": {"confirm": True}}}]
     other = {**TOOL, "description": "Go now."}
     assert scripted(tmp_path, {**HELLO, "tools/list": {"tools": [other]}}, *refreshed).returncode == 0
-    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     second = json.loads((tmp_path / "generated/mine_mcp/manifest.json").read_text())["tools"]
-    assert second == [{**other, "toolwright": {"policy": {"confirm": True}}}]
+    assert second == [{**other, "stubwright": {"policy": {"confirm": True}}}]
     gone = {**TOOL, "name": "went"}
     assert scripted(tmp_path, {**HELLO, "tools/list": {"tools": [gone]}}, *refreshed).returncode == 0
-    refused = toolwright("check", "m.yaml", cwd=tmp_path)
+    refused = stubwright("check", "m.yaml", cwd=tmp_path)
     assert refused.returncode == 1
-    assert "error[TW250]" in refused.stderr
+    assert "error[SW250]" in refused.stderr
 
 
 def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
 )
 def test_a_server_that_breaks_down_is_told(script: dict[str, Any], said: str, tmp_path: Path) -> None:
     done = scripted(tmp_path, script, "-o", "m.yaml")
-    assert (done.returncode, done.stderr) == (1, f"toolwright: `{sys.executable}`{said}\n")
+    assert (done.returncode, done.stderr) == (1, f"stubwright: `{sys.executable}`{said}\n")
     assert not (tmp_path / "m.yaml").exists()
 
 
@@ -231,7 +231,7 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     assert time.monotonic() - started < 20
     assert done.returncode == 1
     assert done.stderr == (
-        f"toolwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is not JSON-RPC\n"
+        f"stubwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is not JSON-RPC\n"
     )
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
@@ -250,10 +250,10 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
 def test_a_signal_ends_the_process_too(
     verb: list[str], number: signal.Signals, before: signal.Handlers, status: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "m.yaml").write_text("toolwright: 1\nserver: {name: mine, version: '1'}\n")
+    (tmp_path / "m.yaml").write_text("stubwright: 1\nserver: {name: mine, version: '1'}\n")
     pid = tmp_path / "pid"
     server = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(60)"
-    command = [sys.executable, "-m", "toolwright", *verb, "--", sys.executable, "-c", server]
+    command = [sys.executable, "-m", "stubwright", *verb, "--", sys.executable, "-c", server]
     with running(
         command, cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
     ) as process:
@@ -275,7 +275,7 @@ def test_a_signal_ends_the_process_too(
         (["http://localhost/mcp", "--", "true"], "name one server: a URL, or a command after `--`"),
         (["--"], "the command after `--` is empty"),
         (["true"], "`true` is not an http or https URL; a command stands after `--`, as in: -- true"),
-        (["npx", "server"], "put `--` before a command, as in: toolwright import mcp -- npx server"),
+        (["npx", "server"], "put `--` before a command, as in: stubwright import mcp -- npx server"),
         (["npx", "-y", "server"], "unrecognized arguments: -y server; put `--` before a command"),
         (["file:///etc/passwd"], "`file:///etc/passwd` is not an http or https URL"),
         (["http://localhost/mcp", "--header", "secret"], "--header takes NAME:VALUE"),
@@ -289,7 +289,7 @@ def test_a_signal_ends_the_process_too(
     ],
 )
 def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tmp_path: Path) -> None:
-    done = toolwright("import", "mcp", *arguments, cwd=tmp_path)
+    done = stubwright("import", "mcp", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -304,23 +304,23 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
     ],
 )
 def test_how_a_program_ended_is_told(program: str, end: str, tmp_path: Path) -> None:
-    done = toolwright("import", "mcp", "--", sys.executable, "-c", program, cwd=tmp_path)
-    told = f"toolwright: `{sys.executable}` {end} before it had answered\n"
+    done = stubwright("import", "mcp", "--", sys.executable, "-c", program, cwd=tmp_path)
+    told = f"stubwright: `{sys.executable}` {end} before it had answered\n"
     assert (done.returncode, done.stderr) == (1, told)
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    done = toolwright("import", "mcp", "--", "no-such-program", cwd=tmp_path)
+    done = stubwright("import", "mcp", "--", "no-such-program", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "toolwright: `no-such-program` cannot be started: No such file or directory\n",
+        "stubwright: `no-such-program` cannot be started: No such file or directory\n",
     )
 
 
 def test_the_environment_is_passed_on_where_that_is_said(tmp_path: Path) -> None:
     program = "import os, sys; print(os.environ.get('A'), os.environ.get('B'), os.environ.get('C'), file=sys.stderr)"
     command = ["--env", "A", "--env", "B=two", "--", sys.executable, "-c", program]
-    done = toolwright("import", "mcp", *command, cwd=tmp_path, env={"A": "one", "C": "three"})
+    done = stubwright("import", "mcp", *command, cwd=tmp_path, env={"A": "one", "C": "three"})
     assert done.stderr.splitlines()[-1] == "  | one two None"
 
 
@@ -367,7 +367,7 @@ def strange() -> Iterator[str]:
     ],
 )
 def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: Path) -> None:
-    done = toolwright("import", "mcp", strange + path, "--timeout", "20", cwd=tmp_path)
+    done = stubwright("import", "mcp", strange + path, "--timeout", "20", cwd=tmp_path)
     assert done.returncode == 1
     assert said in done.stderr, done.stderr
     assert "hidden" not in done.stderr
@@ -376,10 +376,10 @@ def test_an_endpoint_that_says_no(path: str, said: str, strange: str, tmp_path: 
 
 
 def test_nobody_at_the_url(tmp_path: Path) -> None:
-    done = toolwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
+    done = stubwright("import", "mcp", "http://me:hidden@127.0.0.1:1/mcp", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr == (
-        "toolwright: `http://127.0.0.1:1/mcp` cannot be reached: nothing listens there (connection refused); "
+        "stubwright: `http://127.0.0.1:1/mcp` cannot be reached: nothing listens there (connection refused); "
         "check the URL, and that the server runs\n"
     )
     assert "hidden" not in done.stderr
@@ -398,7 +398,7 @@ def test_headers_go_with_every_request_and_all_pages_come(era: str, tmp_path: Pa
     handling = Handling(tools_list=listed)
     handling.handshake = era == "handshake"
     with served(handling.server) as url:
-        done = toolwright("import", "mcp", url, "--header", "X-Key: k1", cwd=tmp_path)
+        done = stubwright("import", "mcp", url, "--header", "X-Key: k1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == [f"go_{n}" for n in range(5)]
     assert set(seen) == {"k1"}
@@ -424,8 +424,8 @@ def test_the_hints_of_an_imported_server_count_where_somebody_trusts_them(
     assert (made["emit"], made["client"]) == (["client"], {"hints": "untrusted"})
     overlay = {"tools": {name: {"policy": {"trusted": True}} for name in trusted}}
     (tmp_path / "m.yaml").write_text(yaml.safe_dump({**made, "overlay": overlay}))
-    assert toolwright("check", "m.yaml", cwd=tmp_path).returncode == 0
-    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("check", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
     asked: list[str] = []
 
     def confirm(name: str, _: Any) -> bool:
@@ -454,10 +454,10 @@ def test_an_import_that_is_no_client_or_has_no_tools_says_nothing_of_trust(tmp_p
 
 def test_a_compiled_server_over_http_from_import_to_call(tmp_path: Path) -> None:
     with conformance.serving("everything_mcp", conformance.paths(), tmp_path / "server.log") as url:
-        done = toolwright("import", "mcp", url, "--client", "-o", "m.yaml", cwd=tmp_path)
+        done = stubwright("import", "mcp", url, "--client", "-o", "m.yaml", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert toolwright("check", "m.yaml", cwd=tmp_path).returncode == 0
-        assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+        assert stubwright("check", "m.yaml", cwd=tmp_path).returncode == 0
+        assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
         made = yaml.safe_load((tmp_path / "m.yaml").read_text("utf-8"))
         assert json.dumps(bare(made["tools"]), sort_keys=True) == json.dumps(listed(url, "tools"), sort_keys=True)
         for section in ("resources", "prompts", "resourceTemplates"):
@@ -474,7 +474,7 @@ def test_a_compiled_server_over_http_from_import_to_call(tmp_path: Path) -> None
             "        print((await client.read_static_text())[0].text)\n"
             "asyncio.run(main())\n"
             "new = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
-            "server_only = {'uvicorn', 'starlette', 'sse_starlette', 'limits', 'redis', 'docket', 'toolwright'}\n"
+            "server_only = {'uvicorn', 'starlette', 'sse_starlette', 'limits', 'redis', 'docket', 'stubwright'}\n"
             "print(sorted(new & server_only))\n"
         )
         called = subprocess.run(
@@ -493,8 +493,8 @@ def test_a_compiled_server_over_http_from_import_to_call(tmp_path: Path) -> None
 
 
 def bare(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Entries without what is toolwright's."""
-    return [{key: value for key, value in entry.items() if key != "toolwright"} for entry in entries]
+    """Entries without what is stubwright's."""
+    return [{key: value for key, value in entry.items() if key != "stubwright"} for entry in entries]
 
 
 def listed(url: str, section: str) -> list[Any]:
@@ -536,11 +536,11 @@ def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path)
     folder.mkdir()
     (folder / "a.txt").write_text("one\ntwo\n")
     command = [*FILESYSTEM, str(folder)]
-    done = toolwright("import", "mcp", "--client", "--name", "files", "-o", "m.yaml", "--", *command, cwd=tmp_path)
+    done = stubwright("import", "mcp", "--client", "--name", "files", "-o", "m.yaml", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("files "), done.stderr
-    assert toolwright("check", "m.yaml", cwd=tmp_path).returncode == 0
-    assert toolwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("check", "m.yaml", cwd=tmp_path).returncode == 0
+    assert stubwright("generate", "m.yaml", cwd=tmp_path).returncode == 0
 
     async def call(package: Any) -> str:
         async with package.FilesClient.connect(command, drift="error") as client:
@@ -557,15 +557,15 @@ def test_a_public_server_from_npm_over_stdio_from_import_to_call(tmp_path: Path)
 @pytest.mark.parametrize("name", sorted(path.name for path in CASES.iterdir()))
 def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
     command = [sys.executable, SCRIPTED, str(CASES / name / "server.json")]
-    done = toolwright("new", "mine", "--from", "mcp", "--", *command, cwd=tmp_path)
+    done = stubwright("new", "mine", "--from", "mcp", "--", *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(f"{name} ")
     assert "The tools are in specs/imported/mine.yaml;" in done.stdout
     project = tmp_path / "mine"
-    assert toolwright("generate", "--check", cwd=project).returncode == 0
-    checked = toolwright("check", cwd=project).stderr
+    assert stubwright("generate", "--check", cwd=project).returncode == 0
+    checked = stubwright("check", cwd=project).stderr
     assert "error" not in checked
-    assert "TW411" not in checked, "pyproject.toml names the extras that the manifest needs"
+    assert "SW411" not in checked, "pyproject.toml names the extras that the manifest needs"
     path = [project, project / "generated"]
     tested = forked.python(["-m", "pytest", "-q", "-p", "no:cacheprovider"], project, path, **forked.ALONE)
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
@@ -585,7 +585,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
     [
         (["--from", "nobody"], 2, "--from takes a kind (mcp, openapi) and one source"),
         (["--from", "openapi"], 2, "--from openapi takes a file"),
-        (["--from", "openapi", "nothing.yaml"], 1, "error[TW001]: `nothing.yaml` does not exist"),
+        (["--from", "openapi", "nothing.yaml"], 1, "error[SW001]: `nothing.yaml` does not exist"),
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),
         (["--include", "a"], 2, "operations are selected with --from openapi SOURCE"),
         (["--from", "mcp"], 2, "name one server: a URL, or a command after `--`"),
@@ -597,7 +597,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
 def test_a_project_that_cannot_be_started_leaves_nothing(
     arguments: list[str], status: int, said: str, tmp_path: Path
 ) -> None:
-    done = toolwright("new", "mine", *arguments, cwd=tmp_path)
+    done = stubwright("new", "mine", *arguments, cwd=tmp_path)
     assert done.returncode == status
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []

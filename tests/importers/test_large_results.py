@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from openapi_documents import imported
-from toolwright.importers import large_results
-from toolwright.jsonschema.sizes import ITEMS, characters
+from stubwright.importers import large_results
+from stubwright.jsonschema.sizes import ITEMS, characters
 
 TEXT = {"type": "string"}
 RECORD = {"type": "object", "properties": {f"field_{number}": TEXT for number in range(10)}}

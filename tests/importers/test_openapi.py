@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import forked
-from command_line import toolwright
+from command_line import stubwright
 from openapi_documents import HERE, imported, operation, query
-from toolwright.importers.openapi import arguments, manifest
-from toolwright.importers.openapi.documents import Documents
-from toolwright.importers.openapi.naming import Selection, SelectionError
-from toolwright.importers.openapi.operations import Parameter
-from toolwright.importers.reading import DocumentError
-from toolwright.project.files import disk
+from stubwright.importers.openapi import arguments, manifest
+from stubwright.importers.openapi.documents import Documents
+from stubwright.importers.openapi.naming import Selection, SelectionError
+from stubwright.importers.openapi.operations import Parameter
+from stubwright.importers.reading import DocumentError
+from stubwright.project.files import disk
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -34,13 +34,13 @@ FORM = "application/x-www-form-urlencoded"
 def test_a_document_becomes_a_manifest(tmp_path: Path, update: bool) -> None:
     shutil.copytree(HERE, tmp_path / "api")
     output = tmp_path / "library.yaml"
-    done = toolwright("import", "openapi", "api/library.yaml", "-o", "library.yaml", cwd=tmp_path)
+    done = stubwright("import", "openapi", "api/library.yaml", "-o", "library.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     for name, text in (("library.manifest.yaml", output.read_text()), ("library.notes.txt", done.stderr)):
         if update:
             (HERE / name).write_text(text)
         assert text == (HERE / name).read_text()
-    checked = toolwright("check", str(output), cwd=tmp_path)
+    checked = stubwright("check", str(output), cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
 
 
@@ -75,8 +75,8 @@ def test_operations_that_meet_are_told_apart(tmp_path: Path) -> None:
 def test_tools_that_meet_in_python_get_a_name(tmp_path: Path) -> None:
     paths = {f"/{name}": {"get": {"operationId": name}} for name in ("getIt", "get_it")}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
-    assert made.manifest["tools"][0]["toolwright"]["pythonName"].startswith("get_it_")
-    assert "pythonName" not in made.manifest["tools"][1]["toolwright"]
+    assert made.manifest["tools"][0]["stubwright"]["pythonName"].startswith("get_it_")
+    assert "pythonName" not in made.manifest["tools"][1]["stubwright"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_parameters_that_meet_get_their_place(tmp_path: Path) -> None:
     assert names[1:5] == ["query_id", "header_id", "cookie_id", "query_body"]
     assert names[0].startswith("path_id_")
     assert names[5:] == ["path_id", "body"]
-    http = tool["toolwright"]["http"]
+    http = tool["stubwright"]["http"]
     assert http["url"] == f"/x/{{{names[0]}}}"
     assert http["query"] == {"id": "{query_id}", "body": "{query_body}", "path_id": "{path_id}"}
     assert (http["headers"], http["cookies"], http["body"]) == ({"id": "{header_id}"}, {"id": "{cookie_id}"}, "{body}")
@@ -154,7 +154,7 @@ def test_headers_that_frame_a_request_are_no_arguments_and_names_that_are_none_a
     paths = {"/fine": operation(*framing), **{f"/{number}": operation(name) for number, name in enumerate(odd)}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": paths})
     (tool,) = made.manifest["tools"]
-    assert [*tool["toolwright"]["http"]["headers"]] == ["X-Fine"]
+    assert [*tool["stubwright"]["http"]["headers"]] == ["X-Fine"]
     assert [*tool["inputSchema"]["properties"]] == ["X-Fine"]
     assert [name for name, note in zip(odd, made.notes, strict=True) if f"`{name}` cannot be a header" in note] == odd
 
@@ -292,7 +292,7 @@ def test_security_is_that_of_the_operation_else_of_the_document(tmp_path: Path) 
         "components": {"securitySchemes": schemes},
     })  # fmt: skip
     assert made.manifest["apis"]["sample"]["security"] == [["b"]]
-    own = {tool["name"]: tool["toolwright"]["http"].get("security") for tool in made.manifest["tools"]}
+    own = {tool["name"]: tool["stubwright"]["http"].get("security") for tool in made.manifest["tools"]}
     assert own == {
         "default": [["a"]],
         "none": [[], ["a"]],
@@ -320,7 +320,7 @@ def test_security_is_that_of_the_operation_else_of_the_document(tmp_path: Path) 
     ],
 )  # fmt: skip
 def test_bodies(method: str, body: Any, http: dict[str, Any], tmp_path: Path) -> None:
-    made = operation(tmp_path, {"requestBody": body}, method=method)["toolwright"]["http"]
+    made = operation(tmp_path, {"requestBody": body}, method=method)["stubwright"]["http"]
     assert made == {"api": "sample", "method": method.upper(), "url": "/x", **http}
 
 
@@ -390,12 +390,12 @@ def test_what_check_would_refuse_is_left_out_and_told(schema: Any, tmp_path: Pat
         ("{}", "it is not an OpenAPI document: it has no `openapi`"),
         ("[]", "it is not an OpenAPI document: expected a mapping"),
         ('{"openapi": "3.0.0"}', "it has no `info`"),
-        ("openapi: [a", "document.yaml:1:10: error[TW004]: this `[` is not closed"),
+        ("openapi: [a", "document.yaml:1:10: error[SW004]: this `[` is not closed"),
     ],
 )
 def test_a_file_that_is_no_such_document_is_refused(text: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "document.yaml").write_text(text)
-    done = toolwright("import", "openapi", "document.yaml", cwd=tmp_path)
+    done = stubwright("import", "openapi", "document.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert why in done.stderr
     assert "Traceback" not in done.stderr
@@ -403,55 +403,55 @@ def test_a_file_that_is_no_such_document_is_refused(text: str, why: str, tmp_pat
 
 def test_a_fragment_is_a_file_for_an_include(tmp_path: Path) -> None:
     imports = ("import", "openapi", str(HERE / "library.yaml"), "--name", "books", "--fragment", "-o", "parts.yaml")
-    assert toolwright(*imports, cwd=tmp_path).returncode == 0
+    assert stubwright(*imports, cwd=tmp_path).returncode == 0
     (tmp_path / "manifest.yaml").write_text(
-        "toolwright: 1\nserver: {name: mine, version: '1'}\ninclude: [{path: parts.yaml, prefix: lib_}]\n"
+        "stubwright: 1\nserver: {name: mine, version: '1'}\ninclude: [{path: parts.yaml, prefix: lib_}]\n"
         "overlay: {tools: {listBooks: {policy: {confirm: true}}}}\n".replace("listBooks", "lib_listBooks")
     )
-    assert toolwright("check", "manifest.yaml", cwd=tmp_path).returncode == 0
-    made = toolwright("generate", "manifest.yaml", cwd=tmp_path)
-    assert "it needs toolwright-runtime" in made.stdout
+    assert stubwright("check", "manifest.yaml", cwd=tmp_path).returncode == 0
+    made = stubwright("generate", "manifest.yaml", cwd=tmp_path)
+    assert "it needs stubwright-runtime" in made.stdout
 
 
 def test_a_project_starts_from_a_document(tmp_path: Path) -> None:
     options = ("--include", "books", "--rename", "listBooks=list_books")
-    done = toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), *options, cwd=tmp_path)
+    done = stubwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "shelf 2: 2 tools" in done.stderr
     project = tmp_path / "shelf"
     assert "- `SHELF_TOKEN`: the token for `shelf`" in (project / "README.md").read_text()
-    assert '"toolwright-runtime"' in (project / "pyproject.toml").read_text()
-    assert toolwright("check", cwd=project).returncode == 0
-    assert toolwright("generate", "--check", cwd=project).returncode == 0
+    assert '"stubwright-runtime"' in (project / "pyproject.toml").read_text()
+    assert stubwright("check", cwd=project).returncode == 0
+    assert stubwright("generate", "--check", cwd=project).returncode == 0
     path = [project, project / "generated"]
     tested = forked.python(["-m", "pytest", "-q", "-p", "no:cacheprovider"], project, path, **forked.ALONE)
     assert "1 passed" in tested.stdout, tested.stdout
 
 
 def test_a_project_that_lacks_what_calls_need_is_told(tmp_path: Path) -> None:
-    assert toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path).returncode == 0
+    assert stubwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path).returncode == 0
     file = tmp_path / "shelf" / "pyproject.toml"
-    file.write_text(file.read_text().replace('  "toolwright-runtime",\n', ""))
-    checked = toolwright("check", cwd=tmp_path / "shelf")
-    assert "TW411" in checked.stderr
-    assert "toolwright-runtime" in checked.stderr
+    file.write_text(file.read_text().replace('  "stubwright-runtime",\n', ""))
+    checked = stubwright("check", cwd=tmp_path / "shelf")
+    assert "SW411" in checked.stderr
+    assert "stubwright-runtime" in checked.stderr
 
 
 def test_handlers_need_not_have_what_is_called(tmp_path: Path) -> None:
-    done = toolwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path)
+    done = stubwright("new", "shelf", "--from", "openapi", str(HERE / "library.yaml"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     file = tmp_path / "shelf" / "shelf_server" / "handlers.py"
     text = file.read_text()
     assert "def " not in text
     wrong = f"{text}\n    async def list_books(self, args: int) -> str:\n        return ''\n"
     file.write_text(wrong)
-    told = toolwright("check", cwd=tmp_path / "shelf").stderr
+    told = stubwright("check", cwd=tmp_path / "shelf").stderr
     assert "list_books" in told
     assert "has no method" not in told
 
 
 def test_a_rename_that_is_none_is_a_wrong_command_line(tmp_path: Path) -> None:
-    assert toolwright("import", "openapi", "x.yaml", "--rename", "a", cwd=tmp_path).returncode == 2
+    assert stubwright("import", "openapi", "x.yaml", "--rename", "a", cwd=tmp_path).returncode == 2
 
 
 def test_other_files_are_read_only_below_the_documents_folder(tmp_path: Path) -> None:
@@ -540,13 +540,13 @@ def test_pages_that_are_plain_are_recognized(operation: dict[str, Any], page: An
     document = {"openapi": "3.1.0", "info": {"title": "sample", "version": "1"}, "paths": {"/x": {"get": operation}}}
     path.write_text(json.dumps(document))
     output = tmp_path / "sample.yaml"
-    done = toolwright("import", "openapi", str(path), "--pages", "-o", str(output), cwd=tmp_path)
+    done = stubwright("import", "openapi", str(path), "--pages", "-o", str(output), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (tool,) = yaml.safe_load(output.read_text())["tools"]
-    assert tool["toolwright"]["http"].get("page") == page
+    assert tool["stubwright"]["http"].get("page") == page
     assert ("pages: `list` (by" in done.stderr) is (page is not None)
-    checked = toolwright("check", str(output), cwd=tmp_path)
+    checked = stubwright("check", str(output), cwd=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    plain = toolwright("import", "openapi", str(path), "-o", str(output), cwd=tmp_path)
+    plain = stubwright("import", "openapi", str(path), "-o", str(output), cwd=tmp_path)
     assert plain.returncode == 0
-    assert "page" not in yaml.safe_load(output.read_text())["tools"][0]["toolwright"]["http"]
+    assert "page" not in yaml.safe_load(output.read_text())["tools"][0]["stubwright"]["http"]

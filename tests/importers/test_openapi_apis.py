@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from command_line import toolwright
+from command_line import stubwright
 from fake_api import Answer, Asked, api
 from openapi_documents import client, imported
-from toolwright.importers.openapi.naming import SelectionError
-from toolwright.importers.openapi.options import Options
+from stubwright.importers.openapi.naming import SelectionError
+from stubwright.importers.openapi.options import Options
 
 PATHS = {"/x": {"get": {"operationId": "op", "responses": {}}}}
 REGION = {"default": "eu", "enum": ["us", "eu"]}
@@ -107,7 +107,7 @@ def test_servers_of_a_fetched_document_are_relative_to_it(tmp_path: Path) -> Non
 
     with api(answer) as fake:
         for path, base in (("/a/d.json", "/v3"), ("/b/d.json", "/v3"), ("/c/d.json", "")):
-            done = toolwright("import", "openapi", f"{fake.url}{path}?key=1", cwd=tmp_path)
+            done = stubwright("import", "openapi", f"{fake.url}{path}?key=1", cwd=tmp_path)
             assert f"baseUrl: {fake.url}{base}\n" in done.stdout
 
 
@@ -180,9 +180,9 @@ def test_a_document_with_tokens_from_import_to_call(tmp_path: Path) -> None:
             **oauth(clientCredentials={"tokenUrl": f"{fake.url}/token"}),
         }
         (tmp_path / "d.json").write_text(json.dumps(document))
-        done = toolwright("import", "openapi", "d.json", "-o", "manifest.yaml", cwd=tmp_path)
+        done = stubwright("import", "openapi", "d.json", "-o", "manifest.yaml", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert toolwright("generate", "manifest.yaml", cwd=tmp_path).returncode == 0
+        assert stubwright("generate", "manifest.yaml", cwd=tmp_path).returncode == 0
         environment = {"SAMPLE_OFFICE_CLIENT_ID": "me", "SAMPLE_OFFICE_CLIENT_SECRET": "kept", "SAMPLE_VERSION": "v2"}
         with client(tmp_path, "sample_mcp", "Sample", **environment) as call:
             assert call("op").model_dump() == {"by": "Bearer got", "path": "/v2/x"}

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import RedirectResponse, Response
 
-from command_line import toolwright
+from command_line import stubwright
 from fake_api import Answer, Asked, api
 from openapi_documents import HERE, imported, query
-from toolwright.importers.openapi import descriptions, sources
-from toolwright.importers.openapi.naming import Selection, SelectionError
-from toolwright.importers.openapi.options import Options
+from stubwright.importers.openapi import descriptions, sources
+from stubwright.importers.openapi.naming import Selection, SelectionError
+from stubwright.importers.openapi.options import Options
 
 HOST = {"servers": [{"url": "https://api.example.com"}]}
 LONG = "One sentence stands here. Another one follows it, which is a good deal longer than the first one was. " * 5
@@ -95,7 +95,7 @@ def test_descriptions_are_cut_and_nothing_else_is(tmp_path: Path) -> None:
     short = {"type": "string", "description": tools["listPets"]["description"]}
     assert tools["listPets"]["outputSchema"] == {"type": "object", "properties": {"description": short}}
     assert tools["addPet"]["inputSchema"]["properties"]["q"] == {"description": short["description"]}
-    assert [tool["toolwright"] for tool in made["tools"]] == [tool["toolwright"] for tool in plain["tools"]]
+    assert [tool["stubwright"] for tool in made["tools"]] == [tool["stubwright"] for tool in plain["tools"]]
 
 
 @given(st.text(alphabet=st.sampled_from("ab .,!?\n。é"), max_size=80), st.integers(20, 70))
@@ -121,7 +121,7 @@ def test_output_schemas_are_left_out(tmp_path: Path) -> None:
 
 def listed(tools: list[dict[str, Any]]) -> int:
     """The bytes of tools on the wire."""
-    wire = [{key: value for key, value in tool.items() if key != "toolwright"} for tool in tools]
+    wire = [{key: value for key, value in tool.items() if key != "stubwright"} for tool in tools]
     return sum(len(json.dumps(tool, ensure_ascii=False, separators=(",", ":")).encode()) for tool in wire)
 
 
@@ -158,8 +158,8 @@ def test_what_a_list_costs_and_what_would_save_most_is_told(tmp_path: Path) -> N
 
 def _wire(folder: Path, whole: dict[str, Any]) -> list[int]:
     """The bytes of each tool as the compiler puts it on the wire."""
-    from toolwright.compile import pipeline
-    from toolwright.project.files import disk
+    from stubwright.compile import pipeline
+    from stubwright.project.files import disk
 
     imported(folder, whole)
     compiled = pipeline.compile_manifest(str(folder / "manifest.yaml"), disk.Disk()).manifest
@@ -175,21 +175,21 @@ def test_the_head_of_the_file_names_the_command_which_makes_the_same_again(suffi
     given_ = ["--include", "GET", "--exclude", "GET /ping", "--rename", "listPets=list pets", "--name", "it's a shop"]
     given_ += ["--prefix", "p_", "--media-type", "text/csv", "--no-output-schema", "--trim-descriptions", "40"]
     given_ += ["--group-by-tag", "--fragment"]
-    done = toolwright("import", "openapi", "the api.json", *given_, "-o", output, cwd=tmp_path)
+    done = stubwright("import", "openapi", "the api.json", *given_, "-o", output, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / output).read_text()
     line = text.splitlines()[1].removeprefix("# ") if suffix == "yaml" else json.loads(text)["x-command"]
     words = shlex.split(line)
-    assert words[:3] == ["toolwright", "import", "openapi"]
+    assert words[:3] == ["stubwright", "import", "openapi"]
     (tmp_path / output).unlink()
-    assert toolwright(*words[1:], cwd=tmp_path).returncode == 0
+    assert stubwright(*words[1:], cwd=tmp_path).returncode == 0
     assert (tmp_path / output).read_text() == text
     assert [tool["name"] for tool in yaml.safe_load(text)["tools"]] == ["p_orders_getOrder", "p_list pets"]
 
 
 @pytest.mark.parametrize("number", ["19", "-1", "x", "1e3", "٣٣"])
 def test_a_length_that_is_none_is_a_wrong_command_line(number: str, tmp_path: Path) -> None:
-    done = toolwright("import", "openapi", "x.yaml", "--trim-descriptions", number, cwd=tmp_path)
+    done = stubwright("import", "openapi", "x.yaml", "--trim-descriptions", number, cwd=tmp_path)
     assert done.returncode == 2
     assert "number of characters" in done.stderr or "expected one argument" in done.stderr
 
@@ -198,11 +198,11 @@ def test_a_length_that_is_none_is_a_wrong_command_line(number: str, tmp_path: Pa
 
 
 def test_standard_input_is_a_source(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "toolwright", "import", "openapi", "-"]
+    command = [sys.executable, "-m", "stubwright", "import", "openapi", "-"]
     text = (HERE / "library.yaml").read_text()
     done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[1] == "# toolwright import openapi -"
+    assert done.stdout.splitlines()[1] == "# stubwright import openapi -"
     assert "listReaders" not in done.stdout  # it stands in a file beside
     assert "would have to be fetched" in done.stderr
 
@@ -224,10 +224,10 @@ def test_a_url_is_fetched_once_and_nothing_that_the_document_refers_to(tmp_path:
             (f"{fake.url}/moved", f"{fake.url}/moved", 2),
         ):
             before = len(fake.asked)
-            done = toolwright("import", "openapi", url, cwd=tmp_path)
+            done = stubwright("import", "openapi", url, cwd=tmp_path)
             assert done.returncode == 0, done.stderr
             assert [asked.method for asked in fake.asked[before:]] == ["GET"] * count
-            assert done.stdout.splitlines()[1] == f"# toolwright import openapi {shlex.quote(shown)}"
+            assert done.stdout.splitlines()[1] == f"# stubwright import openapi {shlex.quote(shown)}"
             names = [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]]
             assert "listPets" not in names
             assert ("ping" in names) == (count == 1)  # the name that the document has is the one that was asked for
@@ -250,7 +250,7 @@ def test_a_url_is_fetched_once_and_nothing_that_the_document_refers_to(tmp_path:
 def test_a_url_that_gives_no_document(
     path: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from toolwright import cli
+    from stubwright import cli
 
     def answer(asked: Asked) -> Answer:
         if asked.path == "/none":
@@ -274,18 +274,18 @@ def test_a_url_that_gives_no_document(
 
 
 def test_a_url_that_nobody_answers(tmp_path: Path) -> None:
-    done = toolwright("import", "openapi", "http://me:hidden@127.0.0.1:1/x.json", cwd=tmp_path)
+    done = stubwright("import", "openapi", "http://me:hidden@127.0.0.1:1/x.json", cwd=tmp_path)
     said = "`http://127.0.0.1:1/x.json` cannot be imported: it cannot be fetched (connect error); check the URL"
-    assert (done.returncode, done.stderr) == (1, f"toolwright: {said}\n")
+    assert (done.returncode, done.stderr) == (1, f"stubwright: {said}\n")
 
 
 def test_a_project_keeps_what_was_chosen(tmp_path: Path) -> None:
     (tmp_path / "api.json").write_text(json.dumps(document()))
-    done = toolwright(
+    done = stubwright(
         "new", "shop", "--from", "openapi", "api.json", "--group-by-tag", "--include", "GET", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "shop" / "specs" / "shop.yaml").read_text()
-    assert "toolwright import openapi api.json --include GET --group-by-tag --name shop --fragment -o" in text
+    assert "stubwright import openapi api.json --include GET --group-by-tag --name shop --fragment -o" in text
     made = yaml.safe_load((tmp_path / "shop" / "specs" / "imported" / "shop.yaml").read_text())
     assert [tool["name"] for tool in made["tools"]] == ["orders_getOrder", "pet_store_listPets", "ping"]

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from command_line import toolwright
+from command_line import stubwright
 from openapi_documents import imported, operation, query
-from toolwright.importers.openapi import manifest
-from toolwright.importers.openapi.documents import Documents
-from toolwright.importers.openapi.naming import Selection
-from toolwright.importers.reading import DocumentError
-from toolwright.project.files import disk
+from stubwright.importers.openapi import manifest
+from stubwright.importers.openapi.documents import Documents
+from stubwright.importers.openapi.naming import Selection
+from stubwright.importers.reading import DocumentError
+from stubwright.project.files import disk
 
 HOST = {"servers": [{"url": "https://api.example.com"}]}
 KEY = {"type": "apiKey", "in": "query", "name": "key"}
@@ -91,9 +91,9 @@ def test_references_are_followed_wherever_bundlers_follow_them(tmp_path: Path) -
     create, listing, one = made.manifest["tools"]
     assert create["inputSchema"]["properties"] == {"id": {"type": "string"}}
     assert create["outputSchema"] == {"type": "object", "$ref": "#/schemas/Key"} == listing["outputSchema"]
-    assert create["toolwright"]["http"] == {"api": "keys", "method": "POST", "url": "/keys"}
-    assert listing["toolwright"]["http"]["query"] == {"limit": "{limit}"}
-    assert one["toolwright"]["http"]["url"] == "/keys/{id}"
+    assert create["stubwright"]["http"] == {"api": "keys", "method": "POST", "url": "/keys"}
+    assert listing["stubwright"]["http"]["query"] == {"limit": "{limit}"}
+    assert one["stubwright"]["http"]["url"] == "/keys/{id}"
     api = {"baseUrl": "https://keys.example.com", "baseUrlEnv": "KEYS_BASE_URL", "output": "lenient"}
     auth = {"token": {"type": "bearer", "env": "KEYS_TOKEN"}}
     assert made.manifest["apis"]["keys"] == {**api, "auth": auth, "security": [["token"]]}
@@ -144,8 +144,8 @@ def test_a_query_in_a_path_is_sent_as_it_stands(tmp_path: Path) -> None:
     identifier = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
     told = {"parameters": [identifier, query("limit", {"type": "integer"})]}
     tool = operation(tmp_path, told, "/x/{id}?beta=true&v=2#again")
-    assert tool["toolwright"]["http"]["url"] == "/x/{id}?beta=true&v=2"
-    assert tool["toolwright"]["http"]["query"] == {"limit": "{limit}"}
+    assert tool["stubwright"]["http"]["url"] == "/x/{id}?beta=true&v=2"
+    assert tool["stubwright"]["http"]["query"] == {"limit": "{limit}"}
 
 
 # --- keys that are parameters, too -----------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_a_parameter_of_an_operation_that_needs_no_key_stays_and_no_key_goes_bes
     made = imported(tmp_path, document)
     tools = {tool["name"]: tool for tool in made.manifest["tools"]}
     shared = made.manifest["apis"]["sample"]["security"]
-    security = {name: tool["toolwright"]["http"].get("security", shared) for name, tool in tools.items()}
+    security = {name: tool["stubwright"]["http"].get("security", shared) for name, tool in tools.items()}
     assert security == {"open": [[], ["t"]], "maybe": [["k"], []], "other": [["t"]]}
     arguments = {name: [*tool["inputSchema"]["properties"]] for name, tool in tools.items()}
     assert arguments == {"open": ["key"], "maybe": [], "other": ["key"]}
@@ -257,12 +257,12 @@ def test_a_tool_of_a_saved_list_keeps_keywords_that_nobody_knows(tmp_path: Path)
     listed = {"tools": [{"name": "a", "description": "A.", "inputSchema": schema}]}
     (tmp_path / "list.json").write_text(json.dumps(listed))
     for output in ("m.yaml", "m.json"):
-        done = toolwright("import", "tools", "list.json", "--name", "a", "-o", output, cwd=tmp_path)
-        assert done.stderr == "note: `toolwright check` has 3 warnings about what the file says\n"
-        checked = toolwright("check", output, cwd=tmp_path)
-        assert (checked.returncode, checked.stderr.count("warning[TW303]")) == (0, 3)
-        assert toolwright("generate", output, "-o", f"{output}.d", cwd=tmp_path).returncode == 0
+        done = stubwright("import", "tools", "list.json", "--name", "a", "-o", output, cwd=tmp_path)
+        assert done.stderr == "note: `stubwright check` has 3 warnings about what the file says\n"
+        checked = stubwright("check", output, cwd=tmp_path)
+        assert (checked.returncode, checked.stderr.count("warning[SW303]")) == (0, 3)
+        assert stubwright("generate", output, "-o", f"{output}.d", cwd=tmp_path).returncode == 0
     text = (tmp_path / "m.yaml").read_text()
     (tmp_path / "m.yaml").write_text(text.partition("\n")[2])
-    mine = toolwright("check", "m.yaml", cwd=tmp_path)
-    assert (mine.returncode, mine.stderr.count("error[TW205]")) == (1, 3)
+    mine = stubwright("check", "m.yaml", cwd=tmp_path)
+    assert (mine.returncode, mine.stderr.count("error[SW205]")) == (1, 3)

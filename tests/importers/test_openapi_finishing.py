@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from command_line import toolwright
+from command_line import stubwright
 from fake_api import Asked, api
 from http_tools import called, running
 from openapi_documents import imported
-from toolwright.importers.openapi.options import Auth, Options
+from stubwright.importers.openapi.options import Auth, Options
 
 PATHS: dict[str, Any] = {
     "/accounts/{AccountSid}/calls": {"get": {
@@ -87,7 +87,7 @@ def test_a_variable_is_read_as_what_its_argument_is(
     monkeypatch.setenv("VALUE", given)
     kind = {int: "integer", dict: "object", str: "string"}[type(seen)]
     tools = [called("send", {"x": {"type": kind}}, {"method": "POST", "url": "/"})]
-    tools[0]["toolwright"]["bind"] = {"x": {"env": "VALUE"}}
+    tools[0]["stubwright"]["bind"] = {"x": {"env": "VALUE"}}
     with running(tmp_path, tools, lambda asked: {"x": asked.json["x"]}) as there:
         assert sent(there.call("send")) == {"x": seen}
         monkeypatch.setenv("VALUE", "word")
@@ -102,12 +102,12 @@ def test_an_imported_api_is_finished_in_an_overlay(tmp_path: Path) -> None:
     (tmp_path / "api.json").write_text(json.dumps(document))
     with api(echo) as fake:
         command = ("import", "openapi", "api.json", "--name", "acme", "--fragment", "-o", "parts/acme.yaml")
-        done = toolwright(*command, cwd=tmp_path)
+        done = stubwright(*command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "note: the document declares no security, so calls to `acme` have no credentials" in done.stderr
         before = (tmp_path / "parts/acme.yaml").read_text()
         (tmp_path / "acme.yaml").write_text(f"""
-toolwright: 1
+stubwright: 1
 server: {{name: acme, version: 1.0.0}}
 include: [parts/acme.yaml]
 overlay:
@@ -122,19 +122,19 @@ overlay:
   tools:
     list_calls: {{http: {{security: [[token]]}}}}
 """)
-        made = toolwright("generate", "acme.yaml", cwd=tmp_path)
+        made = stubwright("generate", "acme.yaml", cwd=tmp_path)
         assert made.returncode == 0, made.stderr
         package = json.loads((tmp_path / "generated/acme_mcp/manifest.json").read_text())
         assert "output" not in package["apis"]["acme"]
         tool, _ = package["tools"]
         assert tool["inputSchema"]["properties"] == {"q": {"type": "string"}}
         variables = {"ACME_TOKEN": "hidden", "ACME_SID": "AC1"}
-        called = toolwright("call", "acme.yaml", "list_calls", "q=a", "--json", cwd=tmp_path, env=variables)
+        called = stubwright("call", "acme.yaml", "list_calls", "q=a", "--json", cwd=tmp_path, env=variables)
         assert called.returncode == 0, called.stderr
         seen = json.loads(called.stdout)["structuredContent"]
         assert (seen["path"], seen["acme-version"], seen["x-tenant"]) == ("/accounts/AC1/calls", "2", "main")
         assert seen["authorization"] == "Bearer [redacted]"
-        again = toolwright(*command, cwd=tmp_path)
+        again = stubwright(*command, cwd=tmp_path)
         assert again.returncode == 0
         assert (tmp_path / "parts/acme.yaml").read_text() == before
 
@@ -166,7 +166,7 @@ def test_how_to_authenticate_can_be_said_at_the_import(how: str, auth: dict[str,
     (scheme,) = auth
     assert made.manifest["apis"]["sample"]["auth"] == auth
     assert made.manifest["apis"]["sample"]["security"] == [[scheme]]
-    assert all("security" not in tool["toolwright"]["http"] for tool in made.manifest["tools"])
+    assert all("security" not in tool["stubwright"]["http"] for tool in made.manifest["tools"])
     assert not any("declares no security" in note for note in made.notes)
 
 
@@ -191,9 +191,9 @@ def test_a_key_that_is_said_is_no_argument(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_way_to_authenticate_is_refused(how: str, tmp_path: Path) -> None:
-    done = toolwright("import", "openapi", "x.yaml", "--auth", how, cwd=tmp_path)
+    done = stubwright("import", "openapi", "x.yaml", "--auth", how, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"toolwright: --auth is `{how}`; it is bearer, basic, apiKey=HEADER")
+    assert done.stderr.startswith(f"stubwright: --auth is `{how}`; it is bearer, basic, apiKey=HEADER")
 
 
 @pytest.mark.parametrize(("security", "is_told"), [(None, True), ([], False), ([{}], False)])

@@ -19,7 +19,7 @@ def test_what_only_the_path_names_is_a_required_string(tmp_path: Path) -> None:
     tool = operation(tmp_path, {}, "/x/{id}/{ part }")
     assert tool["inputSchema"]["properties"] == {"id": {"type": "string"}, "part": {"type": "string"}}
     assert tool["inputSchema"]["required"] == ["id", "part"]
-    assert tool["toolwright"]["http"]["url"] == "/x/{id}/{part}"
+    assert tool["stubwright"]["http"]["url"] == "/x/{id}/{part}"
 
 
 @pytest.mark.parametrize("path", ["/x/{}", "/x/{a", "/x/a}"])

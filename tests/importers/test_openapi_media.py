@@ -10,7 +10,7 @@ import pytest
 
 from fake_api import Answer, Asked, api
 from openapi_documents import build, client, imported, operation, query
-from toolwright.importers.openapi.options import Options
+from stubwright.importers.openapi.options import Options
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -46,12 +46,12 @@ def test_the_media_type_of_a_body(types: list[str], preferred: list[str], sent: 
     told = {"operationId": "op", "requestBody": content(*types)}
     document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"patch": told}}}
     made = imported(tmp_path, document, options=Options(media_types=preferred))
-    assert made.manifest["tools"][0]["toolwright"]["http"].get("contentType") == sent
+    assert made.manifest["tools"][0]["stubwright"]["http"].get("contentType") == sent
 
 
 def test_a_body_of_any_type_that_is_bytes_is_sent_as_bytes(tmp_path: Path) -> None:
     tool = operation(tmp_path, {"requestBody": {"content": {"*/*": {"schema": BYTES}}}}, method="post")
-    assert tool["toolwright"]["http"]["contentType"] == "application/octet-stream"
+    assert tool["stubwright"]["http"]["contentType"] == "application/octet-stream"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_media_type_that_is_asked_for(
     told = {"operationId": "op", "responses": {"200": {"description": "x", **content(*types)}}}
     document = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"get": told}}}
     (tool,) = imported(tmp_path, document, options=Options(media_types=preferred)).manifest["tools"]
-    assert (tool["toolwright"]["http"].get("accept"), "outputSchema" in tool) == (accept, has_schema)
+    assert (tool["stubwright"]["http"].get("accept"), "outputSchema" in tool) == (accept, has_schema)
 
 
 def test_what_is_sent_says_what_it_is(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openapi_documents import imported, operation
-from toolwright_runtime.schema.validation import Validator
+from stubwright_runtime.schema.validation import Validator
 
 NAME: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 SIZE: dict[str, Any] = {"type": "object", "properties": {"size": {"type": "integer"}}}

@@ -25,7 +25,7 @@ LARGE = ("box.json", "discord.json")
 def documents(corpus: Path) -> Path:
     folder = corpus / OPENAPI
     if not folder.is_dir():
-        pytest.skip("the corpus has no OpenAPI documents; set TOOLWRIGHT_CORPUS to a folder that has")
+        pytest.skip("the corpus has no OpenAPI documents; set STUBWRIGHT_CORPUS to a folder that has")
     return folder
 
 
@@ -124,7 +124,7 @@ def test_notion(documents: Path, tmp_path: Path) -> None:
 
 
 def _documents() -> list[str]:
-    folder = Path(os.environ.get("TOOLWRIGHT_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / OPENAPI
+    folder = Path(os.environ.get("STUBWRIGHT_CORPUS", Path(__file__).parents[3] / "shared" / "corpus")) / OPENAPI
     found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.json"))
     return [name for name in found if WHOLE or name not in LARGE] or ["(absent)"]
 

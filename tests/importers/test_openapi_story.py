@@ -15,7 +15,7 @@ from typing import Any
 from conftest import ROOT
 
 import large_api
-from command_line import toolwright
+from command_line import stubwright
 from fake_api import Answer, Asked, api
 from packages import imported
 
@@ -38,8 +38,8 @@ def steps(text: str) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def run(command: list[str], folder: Path) -> tuple[int, str]:
-    if command[0] == "toolwright":
-        done = toolwright(*command[1:], cwd=folder)
+    if command[0] == "stubwright":
+        done = stubwright(*command[1:], cwd=folder)
     else:
         environment = {**os.environ, **_IDENTITY}
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
@@ -72,7 +72,7 @@ def test_story(tmp_path: Path) -> None:
     assert len(operations) == 500
     (tmp_path / "acme.json").write_text(json.dumps(document))
     assert run(["git", "init", "-q"], tmp_path)[0] == 0
-    assert do(begin, tmp_path) == [("toolwright import", 0)]
+    assert do(begin, tmp_path) == [("stubwright import", 0)]
     place = tmp_path / own.splitlines()[0].removeprefix("# ")
     place.write_text(own)
     assert {status for _, status in do(release, tmp_path)} == {0}
@@ -83,13 +83,13 @@ def test_story(tmp_path: Path) -> None:
     assert calls(tmp_path) == ["A", "B", "C"]
 
     (tmp_path / "acme.json").write_text(json.dumps(undeclared(large_api.document(changed=True))))
-    assert run(["toolwright", "refresh", "--check", "specs/acme.yaml"], tmp_path)[0] == 1
-    assert do(refresh, tmp_path) == [("toolwright refresh", 0)]
-    assert run(["toolwright", "refresh", "--check", "specs/acme.yaml"], tmp_path)[0] == 0
-    assert run(["toolwright", "diff", "git:v1.0.0", "specs/acme.yaml"], tmp_path)[0] == 1
+    assert run(["stubwright", "refresh", "--check", "specs/acme.yaml"], tmp_path)[0] == 1
+    assert do(refresh, tmp_path) == [("stubwright refresh", 0)]
+    assert run(["stubwright", "refresh", "--check", "specs/acme.yaml"], tmp_path)[0] == 0
+    assert run(["stubwright", "diff", "git:v1.0.0", "specs/acme.yaml"], tmp_path)[0] == 1
     place.write_text(own.replace("version: 1.0.0", "version: 2.0.0"))
     assert {status for _, status in do(again, tmp_path)} == {0}
-    assert run(["toolwright", "diff", "git:v2.0.0", "specs/acme.yaml"], tmp_path)[0] == 0
+    assert run(["stubwright", "diff", "git:v2.0.0", "specs/acme.yaml"], tmp_path)[0] == 0
     assert run(["git", "tag"], tmp_path)[1].split() == ["v1.0.0", "v2.0.0"]
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from fake_api import Answer, Asked, api
 from openapi_documents import HERE, build, client
-from toolwright.importers.acceptance import ImportResult
-from toolwright.importers.openapi import manifest
-from toolwright.importers.openapi.documents import Documents
-from toolwright.importers.openapi.naming import Selection
-from toolwright.project.files import disk
+from stubwright.importers.acceptance import ImportResult
+from stubwright.importers.openapi import manifest
+from stubwright.importers.openapi.documents import Documents
+from stubwright.importers.openapi.naming import Selection
+from stubwright.project.files import disk
 
 
 def read(path: Path) -> ImportResult:

@@ -1,4 +1,4 @@
-// Opens a page of `toolwright docs`, uses it as a person would, and prints what happened as JSON.
+// Opens a page of `stubwright docs`, uses it as a person would, and prints what happened as JSON.
 // MODULES is the folder of the Node modules; CHROMIUM the program, or empty for the one among the modules. PICTURES is a
 // folder for pictures of the page, for people to look at; without it there are none, which takes a third of the time.
 // The page has tools `get_weather` and `get_forecast`, of which both take a shared schema `Place`.

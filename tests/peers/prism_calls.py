@@ -15,7 +15,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from toolwright.jsonschema import instances
+from stubwright.jsonschema import instances
 
 Json = Any
 

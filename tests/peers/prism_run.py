@@ -18,12 +18,12 @@ import yaml
 
 import prism
 import prism_calls
-from command_line import toolwright
+from command_line import stubwright
 from packages import imported
 from prism import CRASHED, Judge, Judged, Prism
 from prism_calls import Call
 from prism_verdicts import Verdict, verdict
-from toolwright import naming
+from stubwright import naming
 
 Json = Any
 
@@ -66,13 +66,13 @@ class Report:
 
 def build(document: Path, folder: Path, most: int) -> dict[str, Json]:
     """Import a document and generate the server of up to `most` of its tools; gives the manifest."""
-    done = toolwright("import", "openapi", str(document), "--name", document.stem, "-o", "whole.yaml", cwd=folder)
+    done = stubwright("import", "openapi", str(document), "--name", document.stem, "-o", "whole.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
     with (folder / "whole.yaml").open("rb") as source:
         manifest: dict[str, Json] = yaml.load(source, yaml.CSafeLoader)
     manifest["tools"] = prism_calls.choose(manifest["tools"], most)
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    made = toolwright("generate", "-q", "manifest.json", cwd=folder)
+    made = stubwright("generate", "-q", "manifest.json", cwd=folder)
     assert made.returncode == 0, made.stderr
     return manifest
 

@@ -109,8 +109,8 @@ class Guarded:
         """It over HTTP at a port; asks for unknown keys after the pause. Gives its URL."""
         verifier = None
         if pause is not None:
-            keys = import_module("toolwright_runtime.policy.keys").Keys(self.auth["issuer"], pause=pause)
-            verifier = import_module("toolwright_runtime.policy.tokens").Tokens(self.auth, keys)
+            keys = import_module("stubwright_runtime.policy.keys").Keys(self.auth["issuer"], pause=pause)
+            verifier = import_module("stubwright_runtime.policy.tokens").Tokens(self.auth, keys)
         with asgi(self.server.asgi_app(Handlers(), token_verifier=verifier), port) as url:
             yield f"{url}/mcp"
 
@@ -125,8 +125,8 @@ def guarded(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "onMissing": "challenge",
     }
     tools = [
-        tool("whoami", toolwright={"policy": {"scopes": ["read"]}}),
-        tool("write", toolwright={"policy": {"scopes": ["write"]}}),
+        tool("whoami", stubwright={"policy": {"scopes": ["read"]}}),
+        tool("write", stubwright={"policy": {"scopes": ["write"]}}),
     ]
     folder = tmp_path_factory.mktemp("identity")
     with imported(folder, generate(folder, manifest(tools, name="identity", auth=auth))) as package:

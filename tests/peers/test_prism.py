@@ -21,7 +21,7 @@ from prism import Judged, Prism, Refusal, Violation
 from prism_calls import Call
 from prism_verdicts import verdict
 
-WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_OPENAPI"))
+WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_OPENAPI"))
 DOCUMENTS = (
     "realworld.yml",
     "museum.yaml",

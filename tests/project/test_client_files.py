@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwright.project.clients import configuration, jsonc, toml, variables
-from toolwright.project.clients.configuration import Entry, RefusedError, edit
-from toolwright.project.clients.jsonc import UnfitError
-from toolwright.project.clients.table import CLIENTS, Client
-from toolwright.project.files import disk
-from toolwright.project.launch import Launch
+from stubwright.project.clients import configuration, jsonc, toml, variables
+from stubwright.project.clients.configuration import Entry, RefusedError, edit
+from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.table import CLIENTS, Client
+from stubwright.project.files import disk
+from stubwright.project.launch import Launch
 
 GOLDEN = Path(__file__).parents[1] / "clients"
 LAUNCH = Launch("/srv/.venv/bin/python", "weather_mcp", "weather:Weather", ("/srv/generated", "/srv/src"))

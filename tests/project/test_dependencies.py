@@ -16,8 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 DISTRIBUTIONS = {
-    "toolwright": (ROOT / "pyproject.toml", ROOT / "generator" / "toolwright"),
-    "toolwright-runtime": (ROOT / "runtime" / "pyproject.toml", ROOT / "runtime" / "toolwright_runtime"),
+    "stubwright": (ROOT / "pyproject.toml", ROOT / "generator" / "stubwright"),
+    "stubwright-runtime": (ROOT / "runtime" / "pyproject.toml", ROOT / "runtime" / "stubwright_runtime"),
 }
 LOCK = (ROOT / ".ci" / "requirements.txt").read_text("utf-8")
 

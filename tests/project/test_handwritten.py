@@ -14,14 +14,14 @@ import pytest
 
 import forked
 from processes import running
-from toolwright import cli, naming
-from toolwright.codegen import surface
-from toolwright.codegen.pages import renames
-from toolwright.codegen.surface import HandlerMethod, MethodRole, Parameter
-from toolwright.diagnostics import Place, Span
-from toolwright.project.handwritten import handlers, imports
-from toolwright.project.handwritten.handlers import Handwritten
-from toolwright.pycode import Name
+from stubwright import cli, naming
+from stubwright.codegen import surface
+from stubwright.codegen.pages import renames
+from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
+from stubwright.diagnostics import Place, Span
+from stubwright.project.handwritten import handlers, imports
+from stubwright.project.handwritten.handlers import Handwritten
+from stubwright.pycode import Name
 
 
 def method(role: MethodRole, names: naming.Names, result: str, **parameters: str) -> HandlerMethod:
@@ -68,32 +68,32 @@ def test_a_class_that_fits() -> None:
     assert found(WHOLE, "get", "old") == []
 
 
-STRAY = ["4:7 TW420 `X` has no method `get`", "5:15 TW421 `grab` is no longer asked for"]
+STRAY = ["4:7 SW420 `X` has no method `get`", "5:15 SW421 `grab` is no longer asked for"]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (WHOLE.replace("def say(", "def sya("), ["4:7 TW420 `X` has no method `say`"]),
+        (WHOLE.replace("def say(", "def sya("), ["4:7 SW420 `X` has no method `say`"]),
         (WHOLE.replace("args: GetInput", "args: object"), []),
         (WHOLE.replace("args: GetInput", "args: x_mcp.GetInput"), []),
         (
             WHOLE.replace("args: GetInput", "args: OldInput"),
-            ["5:15 TW422 `get` gets `GetInput`, and not `OldInput`, as `args`"],
+            ["5:15 SW422 `get` gets `GetInput`, and not `OldInput`, as `args`"],
         ),
-        (WHOLE.replace("-> GetOutput", "-> SayOutput"), ["5:15 TW422 `get` gives `GetOutput`, and not `SayOutput`"]),
+        (WHOLE.replace("-> GetOutput", "-> SayOutput"), ["5:15 SW422 `get` gives `GetOutput`, and not `SayOutput`"]),
         (
             WHOLE.replace("(self, args, ctx)", "(self, args, ctx) -> SayOutput"),
-            ["6:9 TW422 `say` gives `Content`, and not `SayOutput`"],
+            ["6:9 SW422 `say` gives `Content`, and not `SayOutput`"],
         ),
         (WHOLE.replace("-> GetOutput", "-> OwnOutput"), []),
         (WHOLE.replace("-> GetOutput", "-> Reply[GetOutput]"), []),
-        (WHOLE.replace("(self, args, ctx)", "(self, args)"), ["6:9 TW422 `say` is called with (args, ctx)"]),
-        (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more)"), ["6:9 TW422 `say` is called with (args, ctx)"]),
+        (WHOLE.replace("(self, args, ctx)", "(self, args)"), ["6:9 SW422 `say` is called with (args, ctx)"]),
+        (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more)"), ["6:9 SW422 `say` is called with (args, ctx)"]),
         (WHOLE.replace("(self, args, ctx)", "(self, args, ctx, more=1, *, key=2)"), []),
         (
             WHOLE.replace("(self, args, ctx)", "(self, args, ctx, *, key)"),
-            ["6:9 TW422 `say` is called with (args, ctx)"],
+            ["6:9 SW422 `say` is called with (args, ctx)"],
         ),
         (WHOLE.replace("(self, args, ctx)", "(self, *all)"), []),
         (WHOLE.replace("X(XHandlers)", "X(Base)"), []),
@@ -102,11 +102,11 @@ STRAY = ["4:7 TW420 `X` has no method `get`", "5:15 TW421 `grab` is no longer as
         ("def __getattr__(name): ...\n", []),
         ("def make(): ...\nX = make()\n", []),
         ("try:\n    from a import X\nexcept ImportError:\n    X = None\n", []),
-        ("class X(:\n", ["1:9 TW425 this is no Python: invalid syntax"]),
+        ("class X(:\n", ["1:9 SW425 this is no Python: invalid syntax"]),
         (WHOLE.replace("def get(self, args: GetInput", "def grab(self, args: GrabInput"), STRAY),
         (
             WHOLE.replace("def get(self, args: GetInput", "def grab(self, args: Own"),
-            ["4:7 TW420 `X` has no method `get`"],
+            ["4:7 SW420 `X` has no method `get`"],
         ),
     ],
 )
@@ -119,7 +119,7 @@ def test_a_class_that_is_not_there() -> None:
     text = WHOLE.replace("class X", "class Xx")
     findings = handlers.compare(Handwritten("x.py", text, "X", "XHandlers", "x_mcp", at), NEEDED)
     [absent] = findings.diagnostics
-    assert (absent.code, absent.message, absent.at) == ("TW426", "`x.py` has no `X`", at)
+    assert (absent.code, absent.message, absent.at) == ("SW426", "`x.py` has no `X`", at)
     assert absent.help == "did you mean `Xx`?"
     assert not findings.is_there
 
@@ -129,7 +129,7 @@ def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
     written = Handwritten("x.py", text, "X", "XHandlers")
     findings = handlers.compare(written, NEEDED, {"old_get": "OldGetOutput"}, {"old_get": "get"})
     [told] = findings.diagnostics
-    assert (told.code, told.message) == ("TW427", "`old_get` is called `get` now")
+    assert (told.code, told.message) == ("SW427", "`old_get` is called `get` now")
     assert told.help == "rename it: `async def get(self, args: GetInput, ctx: Context) -> GetOutput:`"
     assert findings.missing == ()
     both = Handwritten("x.py", WHOLE + "    def old_get(self, args, ctx): ...\n", "X", "XHandlers")
@@ -141,7 +141,7 @@ def test_methods_that_are_called_otherwise_are_no_stubs() -> None:
 def test_what_a_manifest_calls_otherwise() -> None:
     def document(*tools: tuple[str, str, str | None], **more: object) -> dict[str, object]:
         named = [
-            {"name": name, "description": text, **({"toolwright": {"pythonName": own}} if own else {})}
+            {"name": name, "description": text, **({"stubwright": {"pythonName": own}} if own else {})}
             for name, text, own in tools
         ]
         return {"tools": named, **more}
@@ -216,23 +216,23 @@ def test_stubs_bring_what_they_need() -> None:
 def test_methods_of_bases_in_the_module_count() -> None:
     text = WHOLE.replace("class X(XHandlers)", "class Base(XHandlers)") + "\nclass X(Base, object):\n    pass\n"
     assert found(text) == []
-    assert found(text.replace("def get(", "def got(")) == ["9:7 TW420 `X` has no method `get`"]
+    assert found(text.replace("def get(", "def got(")) == ["9:7 SW420 `X` has no method `get`"]
 
 
 @pytest.mark.parametrize("line", ["say = get", "say: Method = get", "other = say = get"])
 def test_methods_that_are_assigned_count(line: str) -> None:
     text = WHOLE.replace("def say(self, args, ctx): ...", line)
     assert found(text) == []
-    assert found(text.replace("say", "shout")) == ["4:7 TW420 `X` has no method `say`"]
+    assert found(text.replace("say", "shout")) == ["4:7 SW420 `X` has no method `say`"]
 
 
 def test_a_name_without_a_value_is_no_method() -> None:
-    assert found(WHOLE.replace("def say(self, args, ctx): ...", "say: Method")) == ["4:7 TW420 `X` has no method `say`"]
+    assert found(WHOLE.replace("def say(self, args, ctx): ...", "say: Method")) == ["4:7 SW420 `X` has no method `say`"]
 
 
 def test_what_is_no_longer_asked_for() -> None:
     text = WHOLE + "    def old(self, args, ctx): ...\n    def helper(self): ...\n"
-    assert found(text, "old", "get", "gone") == ["8:9 TW421 `old` is no longer asked for"]
+    assert found(text, "old", "get", "gone") == ["8:9 SW421 `old` is no longer asked for"]
 
 
 def test_a_result_that_a_tool_no_longer_has() -> None:
@@ -243,10 +243,10 @@ def test_a_result_that_a_tool_no_longer_has() -> None:
 
 def test_the_methods_that_a_package_asked_for() -> None:
     document = {
-        "tools": [{"name": "get-it"}, {"name": "say", "toolwright": {"pythonName": "say_it", "http": {"url": "/"}}}],
-        "resources": [{"name": "a", "uri": "x:a"}, {"name": "b", "uri": "x:b", "toolwright": {"text": "b"}}],
-        "resourceTemplates": [{"name": "c", "toolwright": {"complete": {"d": "handler"}}}],
-        "prompts": [{"name": "p", "toolwright": {"messages": [], "complete": {"a": ["b"]}}}],
+        "tools": [{"name": "get-it"}, {"name": "say", "stubwright": {"pythonName": "say_it", "http": {"url": "/"}}}],
+        "resources": [{"name": "a", "uri": "x:a"}, {"name": "b", "uri": "x:b", "stubwright": {"text": "b"}}],
+        "resourceTemplates": [{"name": "c", "stubwright": {"complete": {"d": "handler"}}}],
+        "prompts": [{"name": "p", "stubwright": {"messages": [], "complete": {"a": ["b"]}}}],
     }
     assert surface.asked_methods(document) == {
         "get_it": "GetItOutput",
@@ -301,7 +301,7 @@ def test_names_that_stubs_need() -> None:
 # The command
 
 MANIFEST = """\
-toolwright: 1
+stubwright: 1
 server: {name: diary, version: 1.0.0}
 python: {handlers: "diary:Diary"}
 tools:
@@ -326,24 +326,24 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "diary.yaml").write_text(MANIFEST)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "diary.py").write_text(DIARY)
-    (tmp_path / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
     return tmp_path
 
 
-def toolwright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def stubwright(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return forked.run(arguments, cwd)
 
 
 REPORT = """\
-src/diary.py:1:47: warning[TW428]: `diary_mcp` has no `WriteInput`
+src/diary.py:1:47: warning[SW428]: `diary_mcp` has no `WriteInput`
     1 | from diary_mcp import Context, DiaryHandlers, WriteInput
       |                                               ^^^^^^^^^^
    help: did you mean `ReadInput`?
-src/diary.py:4:7: warning[TW420]: `Diary` has no method `read`
+src/diary.py:4:7: warning[SW420]: `Diary` has no method `read`
     4 | class Diary(DiaryHandlers):
       |       ^^^^^
    help: write `async def read(self, args: ReadInput, ctx: Context) -> Content:`
-src/diary.py:5:9: warning[TW421]: `write` is no longer asked for
+src/diary.py:5:9: warning[SW421]: `write` is no longer asked for
     5 |     def write(self, args: WriteInput, ctx: Context) -> str:
       |         ^^^^^
    help: delete or rename it
@@ -352,22 +352,22 @@ src/diary.py:5:9: warning[TW421]: `write` is no longer asked for
 
 
 def test_what_a_change_asks_of_the_handlers_is_told(project: Path) -> None:
-    first = toolwright("generate", cwd=project)
+    first = stubwright("generate", cwd=project)
     assert (first.returncode, first.stderr) == (0, "")
     (project / "diary.yaml").write_text(MANIFEST.partition("  - {name: write")[0] + MORE)
-    before = toolwright("check", cwd=project)
+    before = stubwright("check", cwd=project)
     assert (before.returncode, before.stderr) == (0, REPORT)
-    told = toolwright("generate", cwd=project)
+    told = stubwright("generate", cwd=project)
     assert (told.returncode, told.stderr) == (0, REPORT)
-    checked = toolwright("check", "--strict", cwd=project)
-    assert (checked.returncode, checked.stderr.count("TW420")) == (1, 1)
+    checked = stubwright("check", "--strict", cwd=project)
+    assert (checked.returncode, checked.stderr.count("SW420")) == (1, 1)
     assert (project / "src" / "diary.py").read_text() == DIARY
 
 
 def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
-    toolwright("generate", cwd=project)
+    stubwright("generate", cwd=project)
     (project / "diary.yaml").write_text(MANIFEST + MORE)
-    done = toolwright("generate", "--stubs", cwd=project)
+    done = stubwright("generate", "--stubs", cwd=project)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("src/diary.py: a method appended to Diary; imported Content, ReadInput\n")
     stub = "\n    async def read(self, args: ReadInput, ctx: Context) -> Content:\n        raise NotImplementedError\n"
@@ -378,36 +378,36 @@ def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
     assert (
         "ReadInput" in subprocess.run([sys.executable, "-c", check], cwd=project, capture_output=True, text=True).stdout
     )
-    again = toolwright("generate", "--stubs", "--quiet", cwd=project)
+    again = stubwright("generate", "--stubs", "--quiet", cwd=project)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
 def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
-    toolwright("generate", cwd=project)
+    stubwright("generate", cwd=project)
     (project / "diary.yaml").write_text(MANIFEST.replace("name: write", "name: jot"))
-    told = "src/diary.py:5:9: warning[TW427]: `write` is called `jot` now"
+    told = "src/diary.py:5:9: warning[SW427]: `write` is called `jot` now"
     for verb in (["check"], ["generate", "--stubs"]):
-        done = toolwright(*verb, cwd=project)
+        done = stubwright(*verb, cwd=project)
         assert (done.returncode, done.stderr.splitlines()[4]) == (0, told)
         assert "help: import `JotInput`, as it is called now" in done.stderr
         assert "rename it: `async def jot(self, args: JotInput, ctx: Context) -> Content:`" in done.stderr
-        assert re.findall(r"TW42\d", done.stderr) == ["TW428", "TW427"]
+        assert re.findall(r"SW42\d", done.stderr) == ["SW428", "SW427"]
     assert (project / "src" / "diary.py").read_text() == DIARY
-    later = toolwright("generate", "--stubs", cwd=project)  # the package knows nothing of the old name any more
+    later = stubwright("generate", "--stubs", cwd=project)  # the package knows nothing of the old name any more
     assert "async def jot(" in (project / "src" / "diary.py").read_text()
-    assert "warning[TW421]: `write` is no longer asked for" in later.stderr
+    assert "warning[SW421]: `write` is no longer asked for" in later.stderr
 
 
 def test_a_module_that_is_not_right_is_told_with_its_place(project: Path) -> None:
     diary = project / "src" / "diary.py"
     for text, told in (
-        (None, "diary.yaml:3:20: warning[TW424]: there is no module `diary` in `.` or `src`"),
-        (DIARY.replace("class Diary", "class Dairy"), "diary.yaml:3:20: warning[TW426]: `src/diary.py` has no `Diary`"),
-        (DIARY + "def (\n", "src/diary.py:10:5: warning[TW425]: this is no Python: invalid syntax"),
+        (None, "diary.yaml:3:20: warning[SW424]: there is no module `diary` in `.` or `src`"),
+        (DIARY.replace("class Diary", "class Dairy"), "diary.yaml:3:20: warning[SW426]: `src/diary.py` has no `Diary`"),
+        (DIARY + "def (\n", "src/diary.py:10:5: warning[SW425]: this is no Python: invalid syntax"),
     ):
         diary.unlink() if text is None else diary.write_text(text)
         for verb in (["check"], ["generate", "--force"], ["generate", "--stubs"]):
-            done = toolwright(*verb, cwd=project)
+            done = stubwright(*verb, cwd=project)
             assert (done.returncode, done.stderr.splitlines()[0]) == (0, told)
             assert done.stderr.count("warning[") == 1
         assert text is None or diary.read_text() == text
@@ -415,13 +415,13 @@ def test_a_module_that_is_not_right_is_told_with_its_place(project: Path) -> Non
 
 def test_a_module_that_was_installed_is_nobody_s_business(project: Path) -> None:
     (project / "diary.yaml").write_text(MANIFEST.replace("diary:Diary", "json.decoder:JSONDecoder"))
-    assert toolwright("check", cwd=project).stderr == ""
+    assert stubwright("check", cwd=project).stderr == ""
 
 
 def test_stubs_leave_the_mark_at_the_start_of_a_file(project: Path) -> None:
     diary = project / "src" / "diary.py"
     diary.write_text(DIARY.replace("write", "rite"), encoding="utf-8-sig")
-    assert toolwright("generate", "--stubs", cwd=project).returncode == 0
+    assert stubwright("generate", "--stubs", cwd=project).returncode == 0
     assert diary.read_bytes().startswith(codecs.BOM_UTF8 + b"from ")
     assert "async def write(" in diary.read_text("utf-8-sig")
 
@@ -430,8 +430,8 @@ def test_stubs_leave_a_file_alone_that_is_not_in_utf_8(project: Path) -> None:
     diary = project / "src" / "diary.py"
     before = f"# coding: latin-1\n# é\n{DIARY.replace('write', 'rite')}".encode("latin-1")
     diary.write_bytes(before)
-    done = toolwright("generate", "--stubs", cwd=project)
-    assert (done.returncode, "warning[TW423]" in done.stderr) == (0, True)
+    done = stubwright("generate", "--stubs", cwd=project)
+    assert (done.returncode, "warning[SW423]" in done.stderr) == (0, True)
     assert diary.read_bytes() == before
 
 
@@ -440,7 +440,7 @@ def test_handlers_that_cannot_be_read_or_written(
     name: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "src" / "diary.py").write_text(DIARY.replace("write", "rite"))
-    toolwright("generate", cwd=project)
+    stubwright("generate", cwd=project)
     whole = getattr(Path, name)
 
     def fails(path: Path, *arguments: Path) -> object:
@@ -453,37 +453,37 @@ def test_handlers_that_cannot_be_read_or_written(
     assert cli.run(["generate", "--stubs"]) == 1
     if name == "read_bytes":
         assert cli.run(["check"]) == 1
-        told = "error[TW001]: `src/diary.py` cannot be read: permission denied"
+        told = "error[SW001]: `src/diary.py` cannot be read: permission denied"
         assert capsys.readouterr().err.count(told) == 2
     else:
-        told = "error[TW406]: nothing can be appended to `src/diary.py`: Permission denied"
+        told = "error[SW406]: nothing can be appended to `src/diary.py`: Permission denied"
         assert told in capsys.readouterr().err
     assert [path.name for path in (project / "src").iterdir()] == ["diary.py"]
 
 
 def test_watching_a_project_that_is_wrong_ends(project: Path) -> None:
-    (project / "pyproject.toml").write_text("[tool.toolwright]\nmanifests = 3\n")
-    done = toolwright("generate", "--watch", cwd=project)
-    assert (done.returncode, done.stdout, "error[TW410]" in done.stderr) == (1, "", True)
+    (project / "pyproject.toml").write_text("[tool.stubwright]\nmanifests = 3\n")
+    done = stubwright("generate", "--watch", cwd=project)
+    assert (done.returncode, done.stdout, "error[SW410]" in done.stderr) == (1, "", True)
 
 
 def test_watching_a_folder_that_is_not_there_ends(project: Path) -> None:
-    done = toolwright("generate", "--watch", "nowhere/a.yaml", cwd=project)
-    assert (done.returncode, done.stderr.partition("\n")[0]) == (1, "error[TW001]: `nowhere/a.yaml` does not exist")
+    done = stubwright("generate", "--watch", "nowhere/a.yaml", cwd=project)
+    assert (done.returncode, done.stderr.partition("\n")[0]) == (1, "error[SW001]: `nowhere/a.yaml` does not exist")
 
 
 def test_watching_generates_on_each_save_and_outlives_a_broken_one(project: Path) -> None:
-    command = [sys.executable, "-u", "-m", "toolwright", "generate", "--watch"]
+    command = [sys.executable, "-u", "-m", "stubwright", "generate", "--watch"]
     log = project / "log"
     with log.open("wb") as out, running(command, cwd=project, stdout=out, stderr=out) as process:
         try:
             _until(log, "watching diary.yaml and all that is read for them; interrupt to stop")
             manifest = project / "diary.yaml"
             manifest.write_text(MANIFEST + MORE)
-            _until(log, "warning[TW420]: `Diary` has no method `read`")
+            _until(log, "warning[SW420]: `Diary` has no method `read`")
             assert "async def read(" in (project / "generated" / "diary_mcp" / "client.py").read_text()
             manifest.write_text(MANIFEST + "  - {name: [\n")
-            _until(log, "error[TW004]")
+            _until(log, "error[SW004]")
             assert "async def read(" in (project / "generated" / "diary_mcp" / "client.py").read_text()
             manifest.write_text(MANIFEST)
             _until(log, "1 file removed")
@@ -504,14 +504,14 @@ def _until(log: Path, text: str) -> None:
 
 def test_commands_that_exclude_each_other(project: Path) -> None:
     for option in ("--watch", "--stubs"):
-        done = toolwright("generate", "--check", option, cwd=project)
+        done = stubwright("generate", "--check", option, cwd=project)
         assert done.returncode == 2
-        assert done.stderr.startswith("toolwright: --")
+        assert done.stderr.startswith("stubwright: --")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_shells_complete(shell: str, tmp_path: Path) -> None:
-    done = toolwright("completion", shell, cwd=tmp_path)
+    done = stubwright("completion", shell, cwd=tmp_path)
     assert done.returncode == 0
     assert "generate" in done.stdout
     script = tmp_path / "completion"
@@ -524,7 +524,7 @@ def test_shells_complete(shell: str, tmp_path: Path) -> None:
             ("docs -o sp", ["specs"]),
             ("import openapi sp", ["spare.yaml", "specs"]),
         ):
-            asked = f"COMP_WORDS=(toolwright {words}); COMP_CWORD={len(words.split())}; _shtab_toolwright"
+            asked = f"COMP_WORDS=(stubwright {words}); COMP_CWORD={len(words.split())}; _shtab_stubwright"
             command = ["bash", "-c", f'. ./completion; {asked}; printf "%s\\n" "${{COMPREPLY[@]}}"']
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (sorted(done.stdout.split()), done.stderr) == (expected, "")

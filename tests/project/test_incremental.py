@@ -15,29 +15,29 @@ from typing import Any
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli, ir
-from toolwright.codegen.models import reserved
-from toolwright.codegen.pages import modules
-from toolwright.compile import pipeline, rules
-from toolwright.incremental import cache, worker
-from toolwright.project.files import disk, user_cache
+from stubwright import cli, ir
+from stubwright.codegen.models import reserved
+from stubwright.codegen.pages import modules
+from stubwright.compile import pipeline, rules
+from stubwright.incremental import cache, worker
+from stubwright.project.files import disk, user_cache
 
 Files = dict[str, Any]
 Edit = Callable[[Files], None]
 
-LOCK = "toolwright.lock.json"
+LOCK = "stubwright.lock.json"
 TOOLS = [
     tool("first", {"n": {"type": "integer", "default": 1}}),
     tool(
-        "second", {"place": {"$ref": "#/schemas/Place"}}, toolwright={"examples": [{"input": {"place": {"city": "X"}}}]}
+        "second", {"place": {"$ref": "#/schemas/Place"}}, stubwright={"examples": [{"input": {"place": {"city": "X"}}}]}
     ),
-    tool("third", toolwright={"deprecated": {"use": "first"}}),
+    tool("third", stubwright={"deprecated": {"use": "first"}}),
 ]
 PLACE = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
 def files() -> Files:
-    more = {"tools": [tool("fourth"), tool("fifth", title="Fifth")], "lint": {"ignore": ["TW312"]}}
+    more = {"tools": [tool("fourth"), tool("fifth", title="Fifth")], "lint": {"ignore": ["SW312"]}}
     own = manifest(copy.deepcopy(TOOLS), schemas={"Place": copy.deepcopy(PLACE)}, include=["more.json", "other.json"])
     return {"manifest.json": own, "more.json": more, "other.json": {"schemas": {"Area": {"type": "string"}}}}
 
@@ -111,7 +111,7 @@ def overlaid(what: Files) -> None:
 
 
 def of_an_example(what: Files) -> None:
-    what["manifest.json"]["tools"][0]["toolwright"] = {"examples": [{"input": {"n": 2}}]}
+    what["manifest.json"]["tools"][0]["stubwright"] = {"examples": [{"input": {"n": 2}}]}
 
 
 def of_a_shared_schema(what: Files) -> None:
@@ -144,7 +144,7 @@ def wandering(chance: random.Random) -> Iterator[Files]:
                 own["tools"].pop(chance.randrange(len(own["tools"])))
             case 1:
                 own["tools"].insert(
-                    0, tool(chance.choice(["first", "sixth", "se-venth"]), toolwright=chance.choice(OURS))
+                    0, tool(chance.choice(["first", "sixth", "se-venth"]), stubwright=chance.choice(OURS))
                 )
             case 2:
                 own["policy"] = {"confirm": chance.random() < 0.5}
@@ -155,7 +155,7 @@ def wandering(chance: random.Random) -> Iterator[Files]:
             case 5:
                 own["prompts"] = [{"name": chance.choice(["plan", "ask"]), "arguments": [{"name": "a"}]}]
             case 6:
-                own["resources"] = [{"uri": "x://a", "name": "about", "toolwright": {"text": chance.choice("ab")}}]
+                own["resources"] = [{"uri": "x://a", "name": "about", "stubwright": {"text": chance.choice("ab")}}]
             case 7:
                 own["python"] = {"package": chance.choice(["sample_mcp", "other_mcp"])}
             case _:
@@ -216,11 +216,11 @@ def test_what_surrounds_a_tool_can_break_it(tmp_path: Path, capsys: pytest.Captu
     def file(what: Files) -> None:
         what["other.json"]["tools"] = [what["manifest.json"]["tools"].pop(1)]
 
-    assert "error[TW220]" in both(file, tmp_path, capsys)
-    assert "error[TW240]" in both(shared, tmp_path, capsys)
-    assert "warning[TW340]" in both(revision, tmp_path, capsys)
-    assert "error[TW251]" in both(successor, tmp_path, capsys)
-    assert "error[TW240]" in both(overlay, tmp_path, capsys)
+    assert "error[SW220]" in both(file, tmp_path, capsys)
+    assert "error[SW240]" in both(shared, tmp_path, capsys)
+    assert "warning[SW340]" in both(revision, tmp_path, capsys)
+    assert "error[SW251]" in both(successor, tmp_path, capsys)
+    assert "error[SW240]" in both(overlay, tmp_path, capsys)
 
 
 def test_a_tool_leaves_the_file_that_ignores_its_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,21 +230,21 @@ def test_a_tool_leaves_the_file_that_ignores_its_warning(tmp_path: Path, capsys:
     def move(what: Files) -> None:
         what["manifest.json"]["tools"].append(what["more.json"]["tools"].pop(0))
 
-    assert "warning[TW312]" in both(move, tmp_path, capsys, before=ignored)
+    assert "warning[SW312]" in both(move, tmp_path, capsys, before=ignored)
 
 
 def test_a_warning_is_said_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def wordless(what: Files) -> None:
         del what["manifest.json"]["tools"][0]["description"]
 
-    assert "warning[TW312]: `first` has no description" in both(in_the_middle, tmp_path, capsys, before=wordless)
+    assert "warning[SW312]: `first` has no description" in both(in_the_middle, tmp_path, capsys, before=wordless)
 
 
 def test_a_schema_that_breaks_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(what: Files) -> None:
         what["manifest.json"]["tools"][0]["inputSchema"]["properties"]["n"]["type"] = "intger"
 
-    assert "error[TW203]: `intger` is not a JSON Schema type" in both(broken, tmp_path, capsys)
+    assert "error[SW203]: `intger` is not a JSON Schema type" in both(broken, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"format": 0}', b'{"format": 1, "units": {"a": [1]}}', b"\xff"])
@@ -320,7 +320,7 @@ def test_a_mistake_in_a_worker_is_met_here() -> None:
 
 def test_a_run_with_workers_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps(files()["manifest.json"] | {"include": []}))
-    code = "import multiprocessing, sys\nfrom toolwright import cli\nassert cli.run(['generate', 'm.json']) == 0\n"
+    code = "import multiprocessing, sys\nfrom stubwright import cli\nassert cli.run(['generate', 'm.json']) == 0\n"
     code += "assert multiprocessing.active_children() == []\nassert 'datamodel_code_generator' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, timeout=60)
 

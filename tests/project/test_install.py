@@ -1,4 +1,4 @@
-"""`toolwright install`: what is written starts the server from anywhere, and no secret is told."""
+"""`stubwright install`: what is written starts the server from anywhere, and no secret is told."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 from conftest import ROOT
 from mcp import StdioServerParameters
 
-from command_line import toolwright
+from command_line import stubwright
 from packages import manifest, tool
 from processes import running
-from toolwright import cli
+from stubwright import cli
 
 HANDLERS = """
 import asyncio, os, tokens
@@ -29,7 +29,7 @@ class Diary(DiaryHandlers):
         return f"{os.environ['TOKEN']} {tokens.KIND} {os.environ['CITY']}"
 """
 MANIFEST = """\
-toolwright: 1
+stubwright: 1
 server: {name: diary, version: 1.0.0}
 python: {handlers: "diary:Diary"}
 tools: [{name: ask, description: Asks., inputSchema: {type: object}}]
@@ -40,12 +40,12 @@ tools: [{name: ask, description: Asks., inputSchema: {type: object}}]
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose package is generated."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["diary.yaml"]\n')
+    (folder / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["diary.yaml"]\n')
     (folder / "diary.yaml").write_text(MANIFEST)
     (folder / "src").mkdir()
     (folder / "src" / "diary.py").write_text(HANDLERS)
     (folder / "src" / "tokens.py").write_text("KIND = 'bearer'\n")
-    done = toolwright("generate", cwd=folder)
+    done = stubwright("generate", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -74,7 +74,7 @@ def hostile(folder: Path) -> Path:
 def test_the_entry_starts_the_server_from_any_folder(project: Path, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TOKEN=from-file\nCITY='San José'\n")
     options = ["--env-file", str(tmp_path / ".env"), "--env", "TOKEN=s3cr3t"]
-    done = toolwright("install", "cursor", *options, cwd=project / "src")
+    done = stubwright("install", "cursor", *options, cwd=project / "src")
     assert done.returncode == 0, done.stderr
     assert done.stderr == f"note: {tmp_path / '.cursor'} is not there yet; is Cursor installed?\n"
     assert "s3cr3t" not in done.stdout + done.stderr
@@ -94,7 +94,7 @@ def test_the_entry_starts_the_server_from_any_folder(project: Path, tmp_path: Pa
 
 
 def test_print_shows_all_and_writes_nothing(project: Path, tmp_path: Path) -> None:
-    done = toolwright("install", "vscode", "--print", "--env", "TOKEN=s3cr3t", "--name", "mine", cwd=project)
+    done = stubwright("install", "vscode", "--print", "--env", "TOKEN=s3cr3t", "--name", "mine", cwd=project)
     assert done.returncode == 0
     put = json.loads(done.stdout)["servers"]["mine"]
     assert put["type"] == "stdio"
@@ -105,18 +105,18 @@ def test_print_shows_all_and_writes_nothing(project: Path, tmp_path: Path) -> No
 
 def test_a_project_has_a_file_of_its_own(project: Path) -> None:
     file = project / ".mcp.json"
-    done = toolwright("install", "claude-code", "--scope", "project", "--env", "TOKEN=x", cwd=project / "src")
+    done = stubwright("install", "claude-code", "--scope", "project", "--env", "TOKEN=x", cwd=project / "src")
     assert done.returncode == 0
     assert "note: .mcp.json has paths of this machine and the values of variables" in done.stderr
     assert "warning: the server cannot be started" not in done.stderr
     assert list(read(file)["mcpServers"]) == ["diary"]
-    again = toolwright("install", "claude-code", "--scope", "project", "--env", "TOKEN=x", cwd=project)
+    again = stubwright("install", "claude-code", "--scope", "project", "--env", "TOKEN=x", cwd=project)
     assert again.stdout == f"Claude Code: `diary` is in {file} already\n"
-    gone = toolwright("install", "claude-code", "--scope", "project", "--remove", cwd=project)
+    gone = stubwright("install", "claude-code", "--scope", "project", "--remove", cwd=project)
     assert (gone.returncode, gone.stdout) == (0, f"Claude Code: `diary` is taken out of {file}\n")
     assert read(file) == {"mcpServers": {}}
-    twice = toolwright("install", "claude-code", "--scope", "project", "--remove", cwd=project)
-    assert (twice.returncode, twice.stderr) == (1, f"toolwright: {file} has no server `diary`\n")
+    twice = stubwright("install", "claude-code", "--scope", "project", "--remove", cwd=project)
+    assert (twice.returncode, twice.stderr) == (1, f"stubwright: {file} has no server `diary`\n")
     file.unlink()
 
 
@@ -125,9 +125,9 @@ def test_a_damaged_file_is_told_with_its_place_and_left(project: Path, tmp_path:
     file.parent.mkdir()
     file.write_text('{\n  "key": "hunter2" "theme": "x"\n}\n')
     for command in (["install", "gemini"], ["install", "gemini", "--remove"]):
-        done = toolwright(*command, cwd=project)
+        done = stubwright(*command, cwd=project)
         assert done.returncode == 1
-        assert done.stderr.startswith(f"{file}:2:20: error[TW004]: expected a comma, or the end of the list or object")
+        assert done.stderr.startswith(f"{file}:2:20: error[SW004]: expected a comma, or the end of the list or object")
         assert "hunter2" not in done.stderr
     assert file.read_text() == '{\n  "key": "hunter2" "theme": "x"\n}\n'
 
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_told_with_its_place_and_left(project: Path, tmp_path:
 def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> None:
     names = [f"diary-{number}" for number in range(6)]
     install = "cli.run(['install', 'claude', '--name', name]) for name in sys.argv[1:]"
-    command = [sys.executable, "-c", f"import sys; from toolwright import cli; sys.exit(max({install}))"]
+    command = [sys.executable, "-c", f"import sys; from stubwright import cli; sys.exit(max({install}))"]
     options: Any = {"cwd": project, "env": {**os.environ, "HOME": str(tmp_path)}, "stdout": subprocess.DEVNULL}
     with running([*command, *names[:3]], **options) as one, running([*command, *names[3:]], **options) as two:
         assert [one.wait(120), two.wait(120)] == [0, 0]
@@ -144,7 +144,7 @@ def test_runs_at_the_same_time_lose_nothing(project: Path, tmp_path: Path) -> No
 
 
 def test_a_server_that_cannot_start_is_told(project: Path) -> None:
-    done = toolwright("install", "zed", "--handlers", "diary:Dairy", cwd=project)
+    done = stubwright("install", "zed", "--handlers", "diary:Dairy", cwd=project)
     assert done.returncode == 0
     assert (
         "warning: the server cannot be started as it is:\ndiary_mcp: 'diary' has no 'Dairy'; did you mean 'Diary'?"
@@ -170,17 +170,17 @@ def test_a_server_that_cannot_start_is_told(project: Path) -> None:
         (
             ["install", "claude", "-o", "elsewhere"],
             2,
-            "`elsewhere/diary_mcp` is not there; run `toolwright generate` first",
+            "`elsewhere/diary_mcp` is not there; run `stubwright generate` first",
         ),
         (
             ["install", "claude", "--env-file", "none.env"],
             1,
-            "none.env:1:1: error[TW001]: this file cannot be read",
+            "none.env:1:1: error[SW001]: this file cannot be read",
         ),
     ],
 )
 def test_what_cannot_be_done_is_told(argv: list[str], status: int, said: str, project: Path, tmp_path: Path) -> None:
-    done = toolwright(*argv, cwd=project)
+    done = stubwright(*argv, cwd=project)
     assert done.returncode == status
     assert said in done.stderr
     assert "hunter2" not in done.stderr
@@ -190,25 +190,25 @@ def test_what_cannot_be_done_is_told(argv: list[str], status: int, said: str, pr
 def test_a_line_of_a_file_of_variables_is_told_by_its_place(project: Path, tmp_path: Path) -> None:
     file = tmp_path / "secrets.env"
     file.write_text("A=1\nhunter2\n")
-    done = toolwright("install", "claude", "--env-file", str(file), cwd=project)
+    done = stubwright("install", "claude", "--env-file", str(file), cwd=project)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{file}:2:1: error[TW004]: this line is no `NAME=value`")
+    assert done.stderr.startswith(f"{file}:2:1: error[SW004]: this line is no `NAME=value`")
     assert "hunter2" not in done.stderr
 
 
 def test_a_project_with_several_servers_needs_a_name(tmp_path: Path) -> None:
-    done = toolwright("install", "claude", "--print", cwd=ROOT)
+    done = stubwright("install", "claude", "--print", cwd=ROOT)
     assert done.returncode == 2
     named = ", ".join(
         f"specs/{name}.yaml" for name in ("database", "helpdesk", "shop", "weather", "everything/everything")
     )
     assert f"the project has 5 manifests; name one: {named}" in done.stderr
-    done = toolwright("install", "claude", "--print", "specs/weather.yaml", cwd=ROOT)
+    done = stubwright("install", "claude", "--print", "specs/weather.yaml", cwd=ROOT)
     assert list(json.loads(done.stdout)["mcpServers"]) == ["weather"]
 
 
 def test_clients_are_listed(project: Path, tmp_path: Path) -> None:
-    done = toolwright("install", "--list", cwd=project)
+    done = stubwright("install", "--list", cwd=project)
     assert done.returncode == 0
     assert f"cursor: Cursor\n  user: {tmp_path}/.cursor/mcp.json\n  project: .cursor/mcp.json\n" in done.stdout
     assert done.stdout.count("  as in https://") == 8
@@ -218,7 +218,7 @@ def test_what_the_local_user_lacks_is_told_and_can_be_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bind = {"owner": {"claim": "sub", "local": {"env": "NOTES_OWNER"}}}
-    policies = {"toolwright": {"policy": {"scopes": ["read", "write"]}, "bind": bind}}
+    policies = {"stubwright": {"policy": {"scopes": ["read", "write"]}, "bind": bind}}
     value = manifest([tool("add", {"owner": {"type": "string"}}, **policies)], python={"handlers": "notes:Notes"})
     value["auth"] = {"issuer": "https://auth.example.com", "audience": "https://notes.example.com"}
     monkeypatch.chdir(tmp_path)

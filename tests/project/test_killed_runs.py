@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from toolwright import cli
-from toolwright.incremental import digests, proofs, worker
-from toolwright.project.files import disk, journal, lock
+from stubwright import cli
+from stubwright.incremental import digests, proofs, worker
+from stubwright.project.files import disk, journal, lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 
@@ -95,7 +95,7 @@ def each_kill(work: Callable[[], object]) -> Iterator[int]:
 
 
 TOOL = "  - {{name: {}, description: {}, inputSchema: {{type: object, properties: {{x: {{type: {}}}}}}}}}\n"
-HEAD = 'toolwright: 1\nserver: {name: killed, version: "1"}\ntools:\n'
+HEAD = 'stubwright: 1\nserver: {name: killed, version: "1"}\ntools:\n'
 BEFORE = HEAD + TOOL.format("a", "Ah.", "string") + TOOL.format("b", "Be.", "string")
 MEANT = HEAD + TOOL.format("a", "Ah!", "string") + TOOL.format("c", "Ce.", "string")
 AFTER = HEAD + TOOL.format("a", "Oh.", "integer") + TOOL.format("d", "De.", "string")
@@ -154,10 +154,10 @@ def test_after_a_kill_the_next_run_makes_what_a_first_run_makes(
         status = generate("--check")
         told = capsys.readouterr().err
         assert tree(Path("generated")) == left  # it only looks
-        assert (status, "TW402" in told) == (0 if left == states[then] else status, False), (number, told)
+        assert (status, "SW402" in told) == (0 if left == states[then] else status, False), (number, told)
         if journal.interrupted(Path("generated")):
             began += 1
-            assert "error[TW407]: a run that wrote here was killed before it was done" in told
+            assert "error[SW407]: a run that wrote here was killed before it was done" in told
         assert generate() == 0, (number, capsys.readouterr().err)
         assert tree(Path("generated")) == states[then], number
         restored(Path("generated"), states[BEFORE])
@@ -207,7 +207,7 @@ def test_a_file_that_was_edited_is_known_after_a_kill_too(
         edited.write_bytes(edited.read_bytes() + b"# mine\n")
         Path("m.yaml").write_text(AFTER)
         assert generate() == 1
-        assert "models/a.py:1:1: error[TW402]" in capsys.readouterr().err, number
+        assert "models/a.py:1:1: error[SW402]" in capsys.readouterr().err, number
         assert edited.read_bytes().endswith(b"# mine\n")
         assert list(Path("generated").rglob("*.tmp")) == []
         restored(Path("generated"), states[BEFORE])

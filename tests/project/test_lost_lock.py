@@ -1,4 +1,4 @@
-"""Files that toolwright wrote and that no manifest makes, as after a lock was lost: they are named, and forced out."""
+"""Files that stubwright wrote and that no manifest makes, as after a lock was lost: they are named, and forced out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli
-from toolwright.project.files import lock
+from stubwright import cli
+from stubwright.project.files import lock
 
 GONE = Path("generated/sample_mcp/models/gone.py")
 OWN = Path("generated/sample_mcp/models/own.py")
@@ -36,7 +36,7 @@ def write(name: str, *tools: str) -> None:
 
 
 def warned(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    return [line.partition(":")[0] for line in capsys.readouterr().err.splitlines() if "warning[TW412]" in line]
+    return [line.partition(":")[0] for line in capsys.readouterr().err.splitlines() if "warning[SW412]" in line]
 
 
 @pytest.mark.parametrize("options", [[], ["--check"]])
@@ -60,7 +60,7 @@ def test_force_removes_them_and_nothing_else(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_project_knows_which_packages_are_nobodys(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["sample.json"]\n')
+    Path("pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["sample.json"]\n')
     assert cli.run(["generate"]) == 0
     named = warned(capsys)
     assert str(GONE) in named

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwright import cli
+from stubwright import cli
 
 ROOT = Path(__file__).parents[2]
 LISTS = {"__init__.py", "client.py", "handlers.py", "manifest.json", "registry.py", "models/__init__.py"}
@@ -28,7 +28,7 @@ def git(folder: Path, *arguments: str, check: bool = True) -> str:
     return done.stdout
 
 
-LOCK = "generated/toolwright.lock.json"
+LOCK = "generated/stubwright.lock.json"
 
 
 def save(folder: Path) -> None:
@@ -44,7 +44,7 @@ def add_tools(folder: Path, *names: str) -> None:
 
 
 def add_server(folder: Path, name: str) -> None:
-    text = f'toolwright: 1\nserver: {{name: {name}, version: "1"}}\ninclude: ["tools/*.yaml"]\n'
+    text = f'stubwright: 1\nserver: {{name: {name}, version: "1"}}\ninclude: ["tools/*.yaml"]\n'
     (folder / f"{name}.yaml").write_text(text)
 
 
@@ -53,7 +53,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a server and some tools, in a repository."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools").mkdir()
-    (tmp_path / "pyproject.toml").write_text('[tool.toolwright]\nmanifests = ["*.yaml"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["*.yaml"]\n')
     add_server(tmp_path, "m")
     add_tools(tmp_path, "a", "f", "m", "s", "z")
     git(tmp_path, "init", "-q")
@@ -117,4 +117,4 @@ def test_half_a_lock_is_none(project: Path, lines: slice, capsys: pytest.Capture
     text = (project / LOCK).read_text().splitlines(keepends=True)
     (project / LOCK).write_text("".join(text[lines]))
     assert cli.run(["generate", "-q"]) == 1
-    assert "error[TW405]: `generated/toolwright.lock.json` cannot be read: it is not JSON" in capsys.readouterr().err
+    assert "error[SW405]: `generated/stubwright.lock.json` cannot be read: it is not JSON" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`toolwright new`: what a user starts from."""
+"""`stubwright new`: what a user starts from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 
 import forked
 import wheels
-from command_line import toolwright
+from command_line import stubwright
 from forked import ALONE
 from packages import tool
 from processes import running
-from toolwright.project import scaffold
+from stubwright.project import scaffold
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ def wheel(project: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", ["calendar", "my-mcp-server", "true", "X509 tools", "mcp", "test"])
 def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) -> None:
-    done = toolwright("new", name, cwd=tmp_path)
+    done = stubwright("new", name, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (project,) = tmp_path.iterdir()
     assert f"cd {project.name}" in done.stdout
@@ -52,8 +52,8 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     package = next(project.glob("generated/*_mcp")).name
     module = forked.python([*pytest, "--pyargs", f"test_{package}"], tmp_path, own, **ALONE)
     assert "1 passed" in module.stdout, module.stdout
-    assert toolwright("generate", "--check", cwd=project).returncode == 0
-    assert toolwright("check", "--strict", cwd=project).returncode == 0
+    assert stubwright("generate", "--check", cwd=project).returncode == 0
+    assert stubwright("check", "--strict", cwd=project).returncode == 0
     (handlers,) = project.glob("*_server/handlers.py")
     run(sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,UP,B", ".", cwd=project)
     env = os.pathsep.join(map(str, own))
@@ -75,15 +75,15 @@ def test_a_new_project_names_the_extras_that_it_needs(tmp_path: Path) -> None:
     one = {
         **tool("get"),
         "execution": {"taskSupport": "optional"},
-        "toolwright": {"policy": {"rateLimit": "60/minute"}},
+        "stubwright": {"policy": {"rateLimit": "60/minute"}},
     }
     scaffold.create("desk", tmp_path / "desk", lambda: scaffold.Origin({"tools": [one]}, {}, "mcp URL"))
     project = tomllib.loads((tmp_path / "desk" / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["dependencies"] == ["toolwright-runtime[rates,tasks]"]
+    assert project["dependencies"] == ["stubwright-runtime[rates,tasks]"]
 
 
-def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> None:
-    toolwright("new", "calendar", cwd=tmp_path)
+def test_a_new_project_installs_and_runs_without_stubwright(tmp_path: Path) -> None:
+    stubwright("new", "calendar", cwd=tmp_path)
     site = wheel(tmp_path / "calendar", tmp_path / "dist")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     requests = [
@@ -92,7 +92,7 @@ def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> N
         {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "roll_dice", "arguments": {"sides": 2}}},
     ]
     program = (
-        "import sys; sys.modules['toolwright'] = None\n"
+        "import sys; sys.modules['stubwright'] = None\n"
         "from importlib.metadata import entry_points\n"
         "sys.argv = ['calendar-mcp']\n"
         "entry_points(group='console_scripts', name='calendar-mcp')['calendar-mcp'].load()()"
@@ -118,9 +118,9 @@ def test_a_new_project_installs_and_runs_without_toolwright(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["", "-x-", "a/b", "1st", "x" * 61])
 def test_a_name_that_cannot_be_used_is_refused(name: str, tmp_path: Path) -> None:
-    done = toolwright("new", "--", name, cwd=tmp_path)
+    done = stubwright("new", "--", name, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"toolwright: `{name}` cannot name a server: ")
+    assert done.stderr.startswith(f"stubwright: `{name}` cannot name a server: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,19 +128,19 @@ def test_a_link_to_an_empty_folder_is_filled_and_stays(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     for name, leads in (("empty", "real"), ("fresh", "made")):
         (tmp_path / name).symlink_to(leads)
-        done = toolwright("new", "calendar", "--dir", name, cwd=tmp_path)
+        done = stubwright("new", "calendar", "--dir", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert (tmp_path / name).is_symlink()
         assert (tmp_path / leads / "pyproject.toml").is_file()
     (tmp_path / "full").symlink_to("real")
     before = (tmp_path / "real/pyproject.toml").stat()
-    assert toolwright("new", "calendar", "--dir", "full", cwd=tmp_path).returncode == 1
+    assert stubwright("new", "calendar", "--dir", "full", cwd=tmp_path).returncode == 1
     assert (tmp_path / "real/pyproject.toml").stat() == before
 
 
 def test_the_folder_where_the_shell_is_stays_the_same(tmp_path: Path) -> None:
     before = tmp_path.stat().st_ino
-    done = toolwright("new", "calendar", "--dir", ".", cwd=tmp_path)
+    done = stubwright("new", "calendar", "--dir", ".", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert tmp_path.stat().st_ino == before
     assert (tmp_path / "pyproject.toml").is_file()
@@ -149,9 +149,9 @@ def test_the_folder_where_the_shell_is_stays_the_same(tmp_path: Path) -> None:
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "calendar").mkdir()
     (tmp_path / "calendar/notes").write_text("mine")
-    done = toolwright("new", "calendar", cwd=tmp_path)
+    done = stubwright("new", "calendar", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "toolwright: `calendar` is there already: choose another folder with --dir\n",
+        "stubwright: `calendar` is there already: choose another folder with --dir\n",
     )
     assert [path.name for path in (tmp_path / "calendar").iterdir()] == ["notes"]

@@ -1,4 +1,4 @@
-"""`toolwright generate` over what toolwright 0.1 wrote: packages that carry copies of the runtime."""
+"""`stubwright generate` over what stubwright 0.1 wrote: packages that carry copies of the runtime."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli
-from toolwright.incremental import digests
-from toolwright.project.files import lock
-from toolwright.project.files.tree import RUNTIME_MARK
+from stubwright import cli
+from stubwright.incremental import digests
+from stubwright.project.files import lock
+from stubwright.project.files.tree import RUNTIME_MARK
 
 COPY = Path("generated/sample_mcp/_runtime")
 
@@ -47,7 +47,7 @@ def test_the_copies_go_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> N
     }
     assert not COPY.exists()
     assert "3 files removed" in told.out
-    assert "  it needs toolwright-runtime\n" in told.out
+    assert "  it needs stubwright-runtime\n" in told.out
     assert told.err == ""
     assert cli.run(["generate", "--check", "sample.json"]) == 0
 
@@ -57,12 +57,12 @@ def test_what_a_person_wrote_there_stays_and_is_named(capsys: pytest.CaptureFixt
     (COPY / "__init__.py").write_text("# edited\n")
     assert cli.run(["generate", "sample.json"]) == 0
     told = capsys.readouterr().err
-    assert "generated/sample_mcp/_runtime/server/mine.py:1:1: warning[TW404]: nothing is generated into this" in told
-    assert "generated/sample_mcp/_runtime/__init__.py:1:1: warning[TW404]: this generated file is no longer" in told
+    assert "generated/sample_mcp/_runtime/server/mine.py:1:1: warning[SW404]: nothing is generated into this" in told
+    assert "generated/sample_mcp/_runtime/__init__.py:1:1: warning[SW404]: this generated file is no longer" in told
     assert told.count("warning[") == 2
     assert {path for path in files() if "_runtime" in path} == {
         "sample_mcp/_runtime/__init__.py",
         "sample_mcp/_runtime/server/mine.py",
     }
     assert cli.run(["generate", "sample.json"]) == 0
-    assert "_runtime" not in capsys.readouterr().err, "what is not toolwright's any more is named once"
+    assert "_runtime" not in capsys.readouterr().err, "what is not stubwright's any more is named once"

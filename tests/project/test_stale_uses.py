@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 import packages
-import toolwright_runtime
-from toolwright.codegen import surface
-from toolwright.codegen.pages import interface
-from toolwright.codegen.pages.interface import Interface
-from toolwright.compile import pipeline
-from toolwright.diagnostics import Span
-from toolwright.ir import Manifest
-from toolwright.project.files import disk
-from toolwright.project.handwritten import handlers, reading
-from toolwright.project.handwritten.handlers import Handwritten
+import stubwright_runtime
+from stubwright.codegen import surface
+from stubwright.codegen.pages import interface
+from stubwright.codegen.pages.interface import Interface
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Span
+from stubwright.ir import Manifest
+from stubwright.project.files import disk
+from stubwright.project.handwritten import handlers, reading
+from stubwright.project.handwritten.handlers import Handwritten
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = [
@@ -63,13 +63,13 @@ def _public(kind: type) -> set[str]:
 
 
 def test_what_is_read_of_the_context_is_what_it_has() -> None:
-    assert interface.context_members() == _public(toolwright_runtime.Context)
+    assert interface.context_members() == _public(stubwright_runtime.Context)
 
 
 # Imports
 
 MANIFEST = """\
-toolwright: 1
+stubwright: 1
 server: {name: x, version: 1.0.0}
 python: {handlers: "x:X"}
 tools:
@@ -77,7 +77,7 @@ tools:
   - name: say
     description: Says.
     inputSchema: {type: object}
-    toolwright: {ask: {mood: {message: How?, schema: {type: object, properties: {mood: {type: string}}}}}}
+    stubwright: {ask: {mood: {message: How?, schema: {type: object, properties: {mood: {type: string}}}}}}
 """
 
 
@@ -97,7 +97,7 @@ def stale(manifest: Manifest, text: str) -> list[str]:
     found = handlers.compare(written, needed, interface=Interface(manifest)).diagnostics
     lines = []
     for each in found:
-        if each.code in ("TW428", "TW429"):
+        if each.code in ("SW428", "SW429"):
             assert isinstance(each.at, Span)
             lines.append(f"{each.at.line}:{each.at.column}-{each.at.end_column} {each.message}")
     return lines
@@ -114,13 +114,13 @@ def stale(manifest: Manifest, text: str) -> list[str]:
         ("import x_mcp.gone as gone\n", ["1:8-18 there is no module `x_mcp.gone`"]),
         ("from x_mcp.gone import Context\n", ["1:24-31 there is no module `x_mcp.gone`"]),
         ("from x_mcp.models import Context\n", ["1:26-33 `x_mcp.models` has no `Context`"]),
-        ("from toolwright_runtime import Gone\n", ["1:32-36 `toolwright_runtime` has no `Gone`"]),
+        ("from stubwright_runtime import Gone\n", ["1:32-36 `stubwright_runtime` has no `Gone`"]),
         ("from x_mcp import *\nfrom x_mcp.gone import *\n", []),
         ("from x_mcp import models, handlers, GetInput, SayMoodAnswer, ToolFailed, __doc__\n", []),
         ("from x_mcp.models import get, GetInput\nfrom x_mcp.models.get import Field\n", []),
         ("import x_mcp, x_mcp.models.get\nimport other\nfrom other import Gone\n", []),
         ("from .x_mcp import Gone\nfrom . import x_mcp_gone\nfrom x_mcp_more import Gone\n", []),
-        ("from toolwright_runtime import server, Context, IncompatibleRuntimeError\n", []),
+        ("from stubwright_runtime import server, Context, IncompatibleRuntimeError\n", []),
         ("if TYPE_CHECKING:\n    from x_mcp import Gone\n", []),
         ("try:\n    from x_mcp import Gone\nexcept (ValueError, ImportError): ...\n", []),
         ("try:\n    from x_mcp import Gone\nexcept: ...\n", []),

@@ -12,33 +12,33 @@ import forked
 RELEASES = Path(__file__).parents[1] / "upgrades"
 
 IN_DIARY = """\
-diary.py:5:8: warning[TW428]: there is no module `diary_mcp._runtime.revisions`
+diary.py:5:8: warning[SW428]: there is no module `diary_mcp._runtime.revisions`
     5 | import diary_mcp._runtime.revisions
       |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   help: import what you need from `diary_mcp` or `toolwright_runtime`
-diary.py:16:39: warning[TW428]: there is no module `diary_mcp._runtime.errors`
+   help: import what you need from `diary_mcp` or `stubwright_runtime`
+diary.py:16:39: warning[SW428]: there is no module `diary_mcp._runtime.errors`
    16 | from diary_mcp._runtime.errors import ToolError
       |                                       ^^^^^^^^^
    help: write `from diary_mcp import ToolError`
 """
 IN_MANIFEST = """\
-diary.yaml:3:35: warning[TW342]: `python.features` has no effect: every package has all features
+diary.yaml:3:35: warning[SW342]: `python.features` has no effect: every package has all features
     3 | python: {handlers: "diary:Diary", features: [sampling, changes]}
       |                                   ^^^^^^^^
    help: remove it; the next release rejects it
 """
 IN_NOTES = """\
-diary_notes.py:5:47: warning[TW428]: there is no module `diary_mcp._runtime.server.context`
+diary_notes.py:5:47: warning[SW428]: there is no module `diary_mcp._runtime.server.context`
     5 | from diary_mcp._runtime.server.context import LOG_LEVELS, LogLevel
       |                                               ^^^^^^^^^^
    help: remove the import and what uses it
-diary_notes.py:5:59: warning[TW428]: there is no module `diary_mcp._runtime.server.context`
+diary_notes.py:5:59: warning[SW428]: there is no module `diary_mcp._runtime.server.context`
     5 | from diary_mcp._runtime.server.context import LOG_LEVELS, LogLevel
       |                                                           ^^^^^^^^
    help: remove the import and what uses it
 """
 IN_PROJECT = """\
-pyproject.toml:4:1: warning[TW411]: the server made from `diary.yaml` needs `toolwright-runtime`
+pyproject.toml:4:1: warning[SW411]: the server made from `diary.yaml` needs `stubwright-runtime`
     4 | dependencies = ["mcp", "pydantic", "jsonschema-rs"]
       | ^^^^^^^^^^^^
    help: add it to `dependencies` under `[project]`
@@ -55,7 +55,7 @@ DONE = {
         ("from diary_mcp._runtime.server.context import LOG_LEVELS, LogLevel\n", ""),
         ("LEVELS: tuple[LogLevel, ...] = LOG_LEVELS", 'LEVELS = ("debug",)'),
     ],
-    "pyproject.toml": [('"mcp", "pydantic", "jsonschema-rs"', '"toolwright-runtime"')],
+    "pyproject.toml": [('"mcp", "pydantic", "jsonschema-rs"', '"stubwright-runtime"')],
 }
 """What is told, done: in each file, what is written in place of what."""
 
@@ -92,8 +92,8 @@ def test_a_project_of_0_1_is_told_what_is_gone_and_nothing_else(diary: Path) -> 
     assert (checked.returncode, checked.stderr) == (0, everything)
     generated = forked.run(["generate"], diary)
     assert (generated.returncode, generated.stderr) == (0, f"{IN_DIARY}{IN_NOTES}4 warnings in 2 files\n")
-    assert "diary.yaml: 1 warning, which `toolwright check` lists" in generated.stdout
-    assert "it needs toolwright-runtime\n" in generated.stdout
+    assert "diary.yaml: 1 warning, which `stubwright check` lists" in generated.stdout
+    assert "it needs stubwright-runtime\n" in generated.stdout
     assert not (diary / "generated" / "diary_mcp" / "_runtime").exists()
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from packages import manifest, tool
-from toolwright import cli
-from toolwright.codegen.models import inspection
-from toolwright.incremental import cache
-from toolwright.project.files import lock, user_cache
+from stubwright import cli
+from stubwright.codegen.models import inspection
+from stubwright.incremental import cache
+from stubwright.project.files import lock, user_cache
 
 STATEMENT = "import pathlib; pathlib.Path('ran').touch()\n"
 
@@ -163,7 +163,7 @@ def test_without_a_folder_for_a_cache_all_is_made(
 
 
 def test_processes_that_start_at_once_agree_on_a_key(kept: Path) -> None:
-    program = "import sys; from toolwright.project.files import user_cache as c; c.write(sys.argv[1], b'1')"
+    program = "import sys; from stubwright.project.files import user_cache as c; c.write(sys.argv[1], b'1')"
     processes = [subprocess.Popen([sys.executable, "-c", program, str(number)]) for number in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
     assert [user_cache.read(str(number)) for number in range(4)] == [b"1"] * 4
@@ -199,7 +199,7 @@ def test_a_cache_in_a_checkout_is_not_read(place: Path, checkout: Path, kept: Pa
     value["proven"] = []
     for unit in value["units"].values():
         unit[0] += STATEMENT
-    old = place / ".toolwright_cache"
+    old = place / ".stubwright_cache"
     old.mkdir()
     for name in ("m.json.0123456789abcdef.json", *(path.name for path in kept.iterdir())):
         (old / name).write_text(json.dumps(value))
@@ -275,7 +275,7 @@ def test_a_forged_document_of_a_package_is_as_good_as_none(text: str, checkout: 
 
 
 def user_digest(path: Path) -> str:
-    from toolwright.incremental import digests
+    from stubwright.incremental import digests
 
     return digests.digest(path.read_bytes())
 
@@ -286,7 +286,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from toolwright_runtime.generated import Model
+from stubwright_runtime.generated import Model
 
 
 class A(Model):
@@ -312,9 +312,9 @@ METHOD = '''    @deprecated("x")
         "from os import system",
         "from ..x import y as Field",
         "from ..x import *",
-        "from toolwright_runtime.generated import main as Field",
-        "from toolwright_runtime.generated import main",
-        "from toolwright_runtime import Model",
+        "from stubwright_runtime.generated import main as Field",
+        "from stubwright_runtime.generated import main",
+        "from stubwright_runtime import Model",
         "from typing import cast as Field",
         "from datetime import datetime as Field",
         "x = 1",

@@ -13,20 +13,20 @@ import pytest
 from conftest import ROOT
 
 import third_party
-from toolwright import cli, package_data
-from toolwright.project import vendoring
-from toolwright.project.files import lock
+from stubwright import cli, package_data
+from stubwright.project import vendoring
+from stubwright.project.files import lock
 
 PROJECT = """[project]
 name = "sample"
 version = "1"
 dependencies = [{dependencies}]
 
-[tool.toolwright]
+[tool.stubwright]
 manifests = ["specs/*.yaml"]
 runtime = "{runtime}"
 """
-FOLDER = Path("generated/toolwright_runtime")
+FOLDER = Path("generated/stubwright_runtime")
 OWN = FOLDER / "server" / "own.py"
 
 
@@ -57,7 +57,7 @@ def test_it_is_written_once_and_verbatim(capsys: pytest.CaptureFixture[str]) -> 
     attributes = there.pop(".gitattributes")
     assert there == files(package_data.RUNTIME)
     assert attributes == b"* linguist-generated=true\n"
-    assert f"generated/toolwright_runtime: {len(there) + 1} files written\n" in capsys.readouterr().out
+    assert f"generated/stubwright_runtime: {len(there) + 1} files written\n" in capsys.readouterr().out
     assert cli.run(["generate"]) == 0
     assert capsys.readouterr().out == "specs/weather.yaml: up to date\n"
     assert cli.run(["generate", "--check"]) == 0
@@ -73,7 +73,7 @@ def test_packages_are_the_same_with_either(capsys: pytest.CaptureFixture[str]) -
     assert "removed, because the runtime is not vendored" in capsys.readouterr().out
     assert files(Path("generated/weather_mcp")) == vendored
     assert not FOLDER.exists()
-    assert "toolwright_runtime/" not in Path("generated", lock.NAME).read_text()
+    assert "stubwright_runtime/" not in Path("generated", lock.NAME).read_text()
 
 
 def test_switching_back_leaves_what_it_did_not_write(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +84,7 @@ def test_switching_back_leaves_what_it_did_not_write(capsys: pytest.CaptureFixtu
     say("installed")
     assert cli.run(["generate"]) == 0
     assert {path for path in FOLDER.rglob("*") if path.is_file()} == {OWN, edited}
-    assert "generated/toolwright_runtime/lazy.py:1:1: warning[TW404]" in capsys.readouterr().err
+    assert "generated/stubwright_runtime/lazy.py:1:1: warning[SW404]" in capsys.readouterr().err
 
 
 def test_a_stale_runtime_is_told_and_made_anew(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +93,7 @@ def test_a_stale_runtime_is_told_and_made_anew(capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     assert cli.run(["generate", "--check"]) == 1
     told = capsys.readouterr()
-    assert "generated/toolwright_runtime/lazy.py:1:1: error[TW407]: this file is missing" in told.err
+    assert "generated/stubwright_runtime/lazy.py:1:1: error[SW407]: this file is missing" in told.err
     assert "def lazy" not in told.out, "nobody reviews the text of the runtime there"
     assert cli.run(["generate"]) == 0
     assert files(FOLDER)["lazy.py"] == (package_data.RUNTIME / "lazy.py").read_bytes()
@@ -110,7 +110,7 @@ def test_what_was_edited_by_hand_is_left_until_forced(
         Path("generated", lock.NAME).unlink()
     capsys.readouterr()
     assert cli.run(["generate"]) == 1
-    assert "generated/toolwright_runtime/lazy.py:1:1: error[TW402]" in capsys.readouterr().err
+    assert "generated/stubwright_runtime/lazy.py:1:1: error[SW402]" in capsys.readouterr().err
     assert edited.read_text() == "# edited\n"
     assert cli.run(["generate", "--force"]) == 0
     assert edited.read_bytes() == (package_data.RUNTIME / "lazy.py").read_bytes()
@@ -120,7 +120,7 @@ def test_a_folder_of_that_name_is_left_alone(capsys: pytest.CaptureFixture[str])
     FOLDER.mkdir(parents=True)
     (FOLDER / "__init__.py").write_text("mine = 1\n")
     assert cli.run(["generate"]) == 1
-    assert "error[TW403]" in capsys.readouterr().err
+    assert "error[SW403]" in capsys.readouterr().err
     assert files(FOLDER) == {"__init__.py": b"mine = 1\n"}
 
 
@@ -128,7 +128,7 @@ def test_a_wrong_word_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     say("copied")
     assert cli.run(["generate"]) == 1
     told = capsys.readouterr().err
-    assert '`runtime` in `[tool.toolwright]` must be "installed" or "vendored"' in told
+    assert '`runtime` in `[tool.stubwright]` must be "installed" or "vendored"' in told
     assert "pyproject.toml:8:1" in told
 
 
@@ -142,26 +142,26 @@ def test_it_needs_what_the_runtime_needs(capsys: pytest.CaptureFixture[str]) -> 
         "vendored",
         *(
             wanted.replace("jsonschema-rs", "jsonschema_rs")
-            for wanted in vendoring.requirements(["toolwright-runtime"])
+            for wanted in vendoring.requirements(["stubwright-runtime"])
         ),
     )
     assert cli.run(["check", "--strict"]) == 0, capsys.readouterr().err
 
 
 def test_a_server_runs_on_it_alone(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No `toolwright_runtime` is installed, nor toolwright, nor anything else that a server does not need."""
+    """No `stubwright_runtime` is installed, nor stubwright, nor anything else that a server does not need."""
     cli.run(["generate", "-q"])
-    site = third_party.site(tmp_path_factory.mktemp("site"), "toolwright-runtime")
+    site = third_party.site(tmp_path_factory.mktemp("site"), "stubwright-runtime")
     program = """
 import asyncio, os, sys
-import toolwright_runtime, weather_mcp
+import stubwright_runtime, weather_mcp
 
 async def ask():
     command = ["env", f"PYTHONPATH={os.environ['PYTHONPATH']}", sys.executable, "-S", "-m", "weather_mcp"]
     async with weather_mcp.WeatherClient.connect(command) as weather:
         return (await weather.get_weather(location="Paris")).conditions
 
-print(toolwright_runtime.__file__, asyncio.run(ask()))
+print(stubwright_runtime.__file__, asyncio.run(ask()))
 """
     path = os.pathsep.join(map(str, (project / "generated", project, site)))
     done = subprocess.run(

@@ -16,9 +16,9 @@ from conftest import ROOT
 
 import third_party
 import wheels
-from toolwright import __version__
+from stubwright import __version__
 
-COMPILER = ("black", "jinja2", "datamodel_code_generator", "toolwright")
+COMPILER = ("black", "jinja2", "datamodel_code_generator", "stubwright")
 
 USE = """
 import asyncio, os, sys, weather_mcp
@@ -49,7 +49,7 @@ def environment(folder: Path, site: Path, *built: Path) -> Path:
 
 
 def run(python: Path, *words: str, cwd: Path, path: str = "") -> str:
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "TOOLWRIGHT_CACHE_DIR": str(cwd / "cache")}
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "STUBWRIGHT_CACHE_DIR": str(cwd / "cache")}
     done: subprocess.CompletedProcess[Any] = subprocess.run(
         [str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60
     )
@@ -61,15 +61,15 @@ def run(python: Path, *words: str, cwd: Path, path: str = "") -> str:
 def compiled(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which both wheels have compiled the weather, and its server has run."""
     folder = tmp_path_factory.mktemp("both")
-    site = third_party.site(folder / "site", "toolwright", "toolwright-runtime[all]")
+    site = third_party.site(folder / "site", "stubwright", "stubwright-runtime[all]")
     python = environment(folder / "venv", site, *built)
     project = folder / "project"
     (project / "specs").mkdir(parents=True)
     for name in ("weather.yaml", "weather.md"):
         shutil.copy(ROOT / "specs" / name, project / "specs")
     shutil.copy(ROOT / "examples" / "weather.py", project)
-    assert "files written" in run(python, "-m", "toolwright", "generate", "specs/weather.yaml", cwd=project)
-    program = "import toolwright, toolwright_runtime as r; print(toolwright.__file__, r.__file__)"
+    assert "files written" in run(python, "-m", "stubwright", "generate", "specs/weather.yaml", cwd=project)
+    program = "import stubwright, stubwright_runtime as r; print(stubwright.__file__, r.__file__)"
     where = run(python, "-c", program, cwd=project)
     assert all(path.startswith(str(folder / "venv")) for path in where.split()), where
     return project
@@ -77,8 +77,8 @@ def compiled(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
 
 def test_the_lock_says_the_same_as_the_checkout(compiled: Path) -> None:
     """Else whoever installs a wheel changes the lock of a project that others compile from a checkout."""
-    theirs = json.loads((compiled / "generated" / "toolwright.lock.json").read_text())["manifests"]
-    ours = json.loads((ROOT / "generated" / "toolwright.lock.json").read_text())["manifests"]
+    theirs = json.loads((compiled / "generated" / "stubwright.lock.json").read_text())["manifests"]
+    ours = json.loads((ROOT / "generated" / "stubwright.lock.json").read_text())["manifests"]
     assert theirs["specs/weather.yaml"] == ours["specs/weather.yaml"]
 
 
@@ -89,7 +89,7 @@ def test_both_wheels_compile_as_the_checkout_does(compiled: Path) -> None:
 
 
 def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tuple[Path, Path], tmp_path: Path) -> None:
-    site = third_party.site(tmp_path / "site", "toolwright-runtime")
+    site = third_party.site(tmp_path / "site", "stubwright-runtime")
     python = environment(tmp_path / "venv", site, built[1])
     absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
     assert run(python, "-c", absent, *COMPILER, "limits", "redis", "taskiq", cwd=tmp_path) == "[]\n"
@@ -99,6 +99,6 @@ def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tup
 
 def test_the_compiler_needs_the_runtime_of_its_own_version(built: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(built[0]) as wheel:
-        said = wheel.read(f"toolwright-{__version__}.dist-info/METADATA").decode()
-    assert f"Requires-Dist: toolwright-runtime=={__version__}\n" in said
-    assert built[1].name == f"toolwright_runtime-{__version__}-py3-none-any.whl"
+        said = wheel.read(f"stubwright-{__version__}.dist-info/METADATA").decode()
+    assert f"Requires-Dist: stubwright-runtime=={__version__}\n" in said
+    assert built[1].name == f"stubwright_runtime-{__version__}-py3-none-any.whl"

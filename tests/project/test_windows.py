@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from toolwright.project.files import disk, locking
-from toolwright_runtime.tasks.engines import worker
+from stubwright.project.files import disk, locking
+from stubwright_runtime.tasks.engines import worker
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from toolwright.project.files import locking
+from stubwright.project.files import locking
 with locking.by_file(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

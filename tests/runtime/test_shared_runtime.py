@@ -41,7 +41,7 @@ class Failing:
         raise RuntimeError("broken")
 
     async def two(self, args: Any, ctx: Any) -> str:
-        from toolwright_runtime import ToolError
+        from stubwright_runtime import ToolError
 
         raise ToolError("Not today.")
 
@@ -116,4 +116,4 @@ def test_no_line_of_a_server_is_named_after_the_runtime(transport: str, tmp_path
         process.terminate()
         lines += process.stderr.readlines()
     assert " first_mcp: " in lines[0]
-    assert "toolwright_runtime" not in "".join(lines)
+    assert "stubwright_runtime" not in "".join(lines)

@@ -15,7 +15,7 @@ from conftest import ROOT
 import forked
 from packages import generate, imported, manifest, tool
 
-lazy = importlib.import_module("toolwright_runtime.lazy")  # the package has a function of that name
+lazy = importlib.import_module("stubwright_runtime.lazy")  # the package has a function of that name
 RELEASES = sorted(path.name for path in (ROOT / "tests" / "releases").iterdir() if path.is_dir())
 
 
@@ -29,9 +29,9 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("needed", "oldest", "newest", "served", "remedy"),
     [
-        (2, 1, 1, "version 1", "pip install --upgrade toolwright-runtime"),
-        (4, 2, 3, "versions 2 to 3", "pip install --upgrade toolwright-runtime"),
-        (1, 2, 3, "versions 2 to 3", "toolwright generate"),
+        (2, 1, 1, "version 1", "pip install --upgrade stubwright-runtime"),
+        (4, 2, 3, "versions 2 to 3", "pip install --upgrade stubwright-runtime"),
+        (1, 2, 3, "versions 2 to 3", "stubwright generate"),
     ],
 )
 def test_what_does_not_fit_is_one_error_that_says_what_to_run(
@@ -44,7 +44,7 @@ def test_what_does_not_fit_is_one_error_that_says_what_to_run(
     with pytest.raises(lazy.IncompatibleRuntimeError) as raised, imported(folder, "sample_mcp"):
         pass
     assert str(raised.value) == (
-        f"sample_mcp was generated for version {needed} of the interface of toolwright_runtime; "
+        f"sample_mcp was generated for version {needed} of the interface of stubwright_runtime; "
         f"the one that is installed serves {served}. Run: {remedy}"
     )
     assert isinstance(raised.value, ImportError)
@@ -62,10 +62,10 @@ def test_it_is_the_first_thing_that_any_import_meets(
 
 def test_a_vendored_runtime_is_mended_by_generating(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "API", 0)
-    monkeypatch.setattr(lazy, "__file__", str(folder / "toolwright_runtime" / "lazy.py"))
+    monkeypatch.setattr(lazy, "__file__", str(folder / "stubwright_runtime" / "lazy.py"))
     with pytest.raises(lazy.IncompatibleRuntimeError) as raised, imported(folder, "sample_mcp"):
         pass
-    assert str(raised.value).endswith("Run: toolwright generate")
+    assert str(raised.value).endswith("Run: stubwright generate")
 
 
 def test_the_interface_before_this_one_is_served() -> None:
@@ -73,7 +73,7 @@ def test_the_interface_before_this_one_is_served() -> None:
 
 
 def test_a_server_with_a_policy_of_tomorrow_does_not_start(tmp_path: Path) -> None:
-    generate(tmp_path, manifest([tool("one", toolwright={"policy": {"timeout": "1s"}})]))
+    generate(tmp_path, manifest([tool("one", stubwright={"policy": {"timeout": "1s"}})]))
     (tmp_path / "desk.py").write_text("class Desk:\n    def one(self, args, ctx): return ''\n")
     file = tmp_path / "sample_mcp" / "manifest.json"
     file.write_text(file.read_text().replace('"timeout"', '"quota"'))
@@ -82,8 +82,8 @@ def test_a_server_with_a_policy_of_tomorrow_does_not_start(tmp_path: Path) -> No
     assert done.stdout == ""
     assert (
         done.stderr
-        == "sample_mcp: the manifest of sample_mcp declares `policy.quota`, which this version of toolwright-runtime"
-        " does not support; upgrade it: pip install --upgrade toolwright-runtime\n"
+        == "sample_mcp: the manifest of sample_mcp declares `policy.quota`, which this version of stubwright-runtime"
+        " does not support; upgrade it: pip install --upgrade stubwright-runtime\n"
     )
 
 

@@ -129,7 +129,7 @@ async def test_clients_check_results_at_any_depth(package: ModuleType) -> None:
 
 def bounded(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line, with 3 GB of address space."""
-    command = ["bash", "-c", 'ulimit -v 3000000; exec "$@"', "bash", sys.executable, "-m", "toolwright", *arguments]
+    command = ["bash", "-c", 'ulimit -v 3000000; exec "$@"', "bash", sys.executable, "-m", "stubwright", *arguments]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=6 * SECONDS, check=False
@@ -146,7 +146,7 @@ def test_the_command_line_takes_defaults_and_examples_at_any_depth(tmp_path: Pat
         schema = json.loads(json.dumps(SCHEMAS[name]))
         schema["properties"]["node"] |= {"default": value, "description": "A node."}
         examples = [{"name": "one", "input": {"node": value}}]
-        return {"name": name, "description": "A tool.", "inputSchema": schema, "toolwright": {"examples": examples}}
+        return {"name": name, "description": "A tool.", "inputSchema": schema, "stubwright": {"examples": examples}}
 
     (tmp_path / "good.json").write_text(json.dumps(packages.manifest([tool(good)])))
     (tmp_path / "bad.json").write_text(json.dumps(packages.manifest([tool(bad)])))
@@ -154,8 +154,8 @@ def test_the_command_line_takes_defaults_and_examples_at_any_depth(tmp_path: Pat
     assert fine.returncode == 0, fine.stdout + fine.stderr
     wrong = bounded(tmp_path, "check", "bad.json")
     assert wrong.returncode == 1
-    assert "error[TW240]" in wrong.stdout + wrong.stderr
-    assert "warning[TW320]" in wrong.stdout + wrong.stderr
+    assert "error[SW240]" in wrong.stdout + wrong.stderr
+    assert "warning[SW320]" in wrong.stdout + wrong.stderr
 
     (tmp_path / "tools.json").write_text(json.dumps({"tools": [tool(bad)]}))
     imported = bounded(tmp_path, "import", "tools", "tools.json", "-o", "imported.yaml")

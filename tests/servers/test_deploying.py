@@ -26,12 +26,12 @@ from conftest import ROOT
 
 import images
 import wheels
-from command_line import toolwright
+from command_line import stubwright
 from packages import generate, imported, manifest, tool
 from processes import running
 from proxy import proxied
 from server_process import Process
-from toolwright import __version__
+from stubwright import __version__
 
 FOLDER = ROOT / "examples" / "deploy"
 PAGE = (ROOT / "docs" / "deploy.md").read_text("utf-8")
@@ -62,7 +62,7 @@ def test_there_is_no_other_file() -> None:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("new")
-    done = toolwright("new", "shop", cwd=folder)
+    done = stubwright("new", "shop", cwd=folder)
     assert done.returncode == 0, done.stderr
     wheels.build(ROOT / "runtime", folder / "shop" / "wheels")
     return folder / "shop"
@@ -81,7 +81,7 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
     assert made == ["COPY --from=build /opt/server /opt/server"], "nothing is made in the last stage"
     [site] = image.root.glob("opt/server/lib/python*/site-packages")
     found = {path.name for path in site.iterdir()}
-    runtime = {"toolwright_runtime", f"toolwright_runtime-{__version__}.dist-info"}
+    runtime = {"stubwright_runtime", f"stubwright_runtime-{__version__}.dist-info"}
     assert found == {"base.pth", "shop_mcp", "shop_server", "shop_mcp-0.1.0.dist-info", *runtime}
     assert not [*image.root.rglob("stale.pyc")]
     assert {path.name for path in (image.root / "opt/server/bin").iterdir() if "python" not in path.name.lower()} == {
@@ -106,22 +106,22 @@ def test_the_image_has_the_server_alone_and_serves(project: Path, tmp_path: Path
 
 
 def test_the_image_of_a_vendored_project_needs_no_wheel(tmp_path: Path) -> None:
-    assert toolwright("new", "shop", cwd=tmp_path).returncode == 0
+    assert stubwright("new", "shop", cwd=tmp_path).returncode == 0
     project = tmp_path / "shop"
     file = project / "pyproject.toml"
     text = file.read_text("utf-8") + 'runtime = "vendored"\n'
-    text = text.replace('"generated/shop_mcp"]', '"generated/shop_mcp", "generated/toolwright_runtime"]')
+    text = text.replace('"generated/shop_mcp"]', '"generated/shop_mcp", "generated/stubwright_runtime"]')
     file.write_text(text, "utf-8")
-    done = toolwright("generate", cwd=project)
+    done = stubwright("generate", cwd=project)
     [needed] = re.findall(r"^  it needs (.*)$", done.stdout, re.MULTILINE)
     listed = ", ".join(json.dumps(each) for each in re.split(", (?=[a-z])", needed))
-    file.write_text(text.replace('\n  "toolwright-runtime",\n', listed), "utf-8")
-    assert toolwright("check", "--strict", cwd=project).returncode == 0
+    file.write_text(text.replace('\n  "stubwright-runtime",\n', listed), "utf-8")
+    assert stubwright("check", "--strict", cwd=project).returncode == 0
     dockerfile = project / "Dockerfile"
-    dockerfile.write_text(dockerfile.read_text("utf-8").replace('"toolwright-runtime[redis]"', '"redis>=8"'), "utf-8")
+    dockerfile.write_text(dockerfile.read_text("utf-8").replace('"stubwright-runtime[redis]"', '"redis>=8"'), "utf-8")
     image = images.build(project, tmp_path / "image")
     [site] = image.root.glob("opt/server/lib/python*/site-packages")
-    assert (site / "toolwright_runtime" / "lazy.py").is_file()
+    assert (site / "stubwright_runtime" / "lazy.py").is_file()
     command = [*image.local(image.entrypoint), "--help"]
     assert subprocess.run(command, cwd="/", capture_output=True, check=False).returncode == 0
 
@@ -153,7 +153,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def parsed(shop: ModuleType, words: list[str]) -> Any:
-    main = importlib.import_module("toolwright_runtime.server.main")
+    main = importlib.import_module("stubwright_runtime.server.main")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
     return main._parser(package).parse_args([word.replace("$(STATE_URL)", "redis://here/0") for word in words])
 
@@ -180,7 +180,7 @@ def test_what_is_stopped_gets_the_time_that_it_takes(shop: ModuleType) -> None:
 
 
 def test_keys_are_given_as_the_server_reads_them(shop: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = importlib.import_module("toolwright_runtime.state.stores")
+    places = importlib.import_module("stubwright_runtime.state.stores")
     package = importlib.import_module("shop_mcp.registry").PACKAGE
     for name in ("server", "worker"):
         [variable] = COMPOSE["services"][name]["environment"]
@@ -211,7 +211,7 @@ MANIFEST = manifest(
         tool("slow"),
         tool(
             "order",
-            toolwright={
+            stubwright={
                 "ask": {
                     "size": {
                         "message": "Which size?",

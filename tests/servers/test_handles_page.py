@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 from packages import imported
-from toolwright import cli
+from stubwright import cli
 
 PAGE = (ROOT / "docs" / "handles.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r"^```(yaml|python)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))

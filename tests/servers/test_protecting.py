@@ -29,7 +29,7 @@ from jwt.algorithms import RSAAlgorithm
 from mcp.client.streamable_http import streamable_http_client
 
 import forked
-from command_line import toolwright
+from command_line import stubwright
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from processes import running
@@ -104,8 +104,8 @@ def write(folder: Path, issuer: FakeApi, *, challenges: bool = False) -> Path:
     (folder / "specs" / "notes.yaml").write_text(text)
     for name in ("notebook.py", "report.py"):
         (folder / name).write_text(block(f"# {name}"))
-    [command] = commands(block("$ toolwright generate"))
-    done = toolwright(*command[0][1:], cwd=folder)
+    [command] = commands(block("$ stubwright generate"))
+    done = stubwright(*command[0][1:], cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
     return folder
@@ -398,7 +398,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("limits")
     properties = {"text": {"type": "string"}}
     tools = [
-        tool(f"slow_{number}", properties, toolwright={"policy": yaml.safe_load(limit)})
+        tool(f"slow_{number}", properties, stubwright={"policy": yaml.safe_load(limit)})
         for number, (limit, _) in enumerate(LIMITS)
     ]
     with imported(folder, generate(folder, manifest(tools, name="limits"))) as module:

@@ -26,8 +26,8 @@ pytestmark = pytest.mark.anyio
 
 MANIFEST = manifest(
     [
-        tool("hit", toolwright={"policy": {"rateLimit": "100/minute"}}),
-        tool("often", toolwright={"policy": {"rateLimit": "20/second"}}),
+        tool("hit", stubwright={"policy": {"rateLimit": "100/minute"}}),
+        tool("often", stubwright={"policy": {"rateLimit": "20/second"}}),
         tool("plain"),
         tool("switch", {"name": {"type": "string"}, "on": {"type": "boolean"}}),
         tool("touch", {"uri": {"type": "string"}}),
@@ -35,7 +35,7 @@ MANIFEST = manifest(
         tool(
             "order",
             {"what": {"type": "string"}},
-            toolwright={
+            stubwright={
                 "ask": {
                     "size": {
                         "message": "Which size?",
@@ -46,7 +46,7 @@ MANIFEST = manifest(
         ),
     ],
     name="process",
-    resources=[{"uri": "shop://stock", "name": "stock", "toolwright": {"text": "12"}}],
+    resources=[{"uri": "shop://stock", "name": "stock", "stubwright": {"text": "12"}}],
 )
 
 HANDLERS = """

@@ -27,7 +27,7 @@ from fake_api import Asked, api
 from packages import generate, imported, manifest, tool
 from processes import running
 from serving import asgi
-from toolwright_runtime.observability.redaction import mask
+from stubwright_runtime.observability.redaction import mask
 
 SECRET = "s3cr3t-Ωmega\n\"quoted\" 'twice' & 100%/part"
 IN_A_URL = SECRET.replace("\n", " ")
@@ -193,9 +193,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "headers": {"X-Key": "{pin}"},
     }
     tools = [
-        tool("fetch", PROPERTIES, toolwright={**ours, "http": call}),
-        tool("run", PROPERTIES, outputSchema=output, toolwright=ours),
-        tool("blocking", PROPERTIES, toolwright=ours),
+        tool("fetch", PROPERTIES, stubwright={**ours, "http": call}),
+        tool("run", PROPERTIES, outputSchema=output, stubwright=ours),
+        tool("blocking", PROPERTIES, stubwright=ours),
         tool("by_default", PROPERTIES),
     ]
     value = manifest(
@@ -400,8 +400,8 @@ def test_a_client_shows_what_a_server_says_without_what_a_terminal_obeys(package
 
 
 def test_questions_and_drift_are_clean_when_shown(package: Any) -> None:
-    question_class = import_module("toolwright_runtime.client.features.questions").Question
-    drift = import_module("toolwright_runtime.client.features.drift")
+    question_class = import_module("stubwright_runtime.client.features.questions").Question
+    drift = import_module("stubwright_runtime.client.features.drift")
     question = question_class(NASTY, url=f"https://example.com/{NASTY}")
     assert question.message == NASTY
     for shown in (str(question), repr(question), str(drift.DriftError([NASTY])), str(drift.DriftWarning([NASTY]))):
@@ -415,7 +415,7 @@ def test_the_log_of_a_client_has_no_secret(package: Any, caplog: pytest.LogCaptu
     events: list[Any] = []
 
     async def call() -> None:
-        log = import_module("toolwright_runtime.observability.logs").log
+        log = import_module("stubwright_runtime.observability.logs").log
 
         def told(event: Any) -> None:
             events.append(event)
@@ -435,7 +435,7 @@ LOGGERS = """
 import logging, sys
 import httpx2, mcp, mcp.client.stdio, mcp.server.streamable_http_manager
 import uvicorn.config, sse_starlette
-from toolwright_runtime.observability.logs import REDACTION, redact_library_logs
+from stubwright_runtime.observability.logs import REDACTION, redact_library_logs
 redact_library_logs()
 import httpcore2
 known = set(logging.root.manager.loggerDict)

@@ -45,7 +45,7 @@ REDACT = ["/key", "/login/password"]
 
 
 def _tool(name: str, **policy: Any) -> dict[str, Any]:
-    return tool(name, PROPERTIES, toolwright={"policy": {"redact": REDACT, **policy}, "ask": ASKED})
+    return tool(name, PROPERTIES, stubwright={"policy": {"redact": REDACT, **policy}, "ask": ASKED})
 
 
 TOOLS = [

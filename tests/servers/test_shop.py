@@ -295,7 +295,7 @@ async def test_a_checkout_that_broke_off_is_not_a_second_order(
     shop: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = handlers()
-    kept = importlib.import_module("toolwright_runtime.server.features.handles").Handles
+    kept = importlib.import_module("stubwright_runtime.server.features.handles").Handles
 
     async def lost(self: Any, handle_id: Any) -> bool:
         raise shop.StateLost
@@ -350,7 +350,7 @@ async def test_nobody_pays_for_a_basket_that_was_not_shown(era: str, shop: Modul
 async def test_a_stale_update_is_tried_again_once(
     faster: int, shop: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = importlib.import_module("toolwright_runtime.server.features.handles").Handles
+    kept = importlib.import_module("stubwright_runtime.server.features.handles").Handles
     update, left = kept.update, [faster]
 
     async def late(self: Any, handle: Any, state: Any) -> Any:

@@ -12,8 +12,8 @@ import pytest
 
 from packages import check, generate, imported, manifest, tool
 from serving import KINDS, Handling, ask, reached
-from toolwright.diagnostics import Diagnostic
-from toolwright.importers import acceptance, tools
+from stubwright.diagnostics import Diagnostic
+from stubwright.importers import acceptance, tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,11 +103,11 @@ def test_the_examples_of_definitions_compile(tmp_path: Path, example: dict[str, 
 
 def test_the_examples_of_names_are_fine(tmp_path: Path) -> None:
     names = ["getUser", "DATA_EXPORT_v2", "admin.tools.list"]
-    assert codes(check(tmp_path, manifest([tool(name) for name in names]))) == ["TW311"]
-    assert codes(check(tmp_path, manifest([tool("")]))) == ["TW105"]
+    assert codes(check(tmp_path, manifest([tool(name) for name in names]))) == ["SW311"]
+    assert codes(check(tmp_path, manifest([tool("")]))) == ["SW105"]
     for uri in ("file:///a", "git://host/a", "weather:now"):
         assert codes(check(tmp_path, manifest([], resources=[{"uri": uri, "name": "a"}]))) == []
-    assert codes(check(tmp_path, manifest([], resources=[{"uri": "nowhere", "name": "a"}]))) == ["TW256"]
+    assert codes(check(tmp_path, manifest([], resources=[{"uri": "nowhere", "name": "a"}]))) == ["SW256"]
 
 
 @pytest.mark.anyio
@@ -139,7 +139,7 @@ async def test_a_retry_has_an_id_of_its_own(tmp_path: Path) -> None:
         await ask(ctx, "who", "elicitation/create", question)
         return {"content": [{"type": "text", "text": "done"}]}
 
-    asks = tool("ask", toolwright={"ask": {"who": {"message": "Who?", "schema": {"type": "object", "properties": {}}}}})
+    asks = tool("ask", stubwright={"ask": {"who": {"message": "Who?", "schema": {"type": "object", "properties": {}}}}})
     handling = Handling(tools_call=answer)
     with imported(tmp_path, generate(tmp_path, manifest([asks], name="asking"))) as package:
         for kind in KINDS:

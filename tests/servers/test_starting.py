@@ -55,7 +55,7 @@ def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(numbe
 @pytest.mark.parametrize(
     ("state", "module", "words"),
     [
-        ("memory://", "limits", "`policy.rateLimit` needs the package limits; install toolwright-runtime[rates]"),
+        ("memory://", "limits", "`policy.rateLimit` needs the package limits; install stubwright-runtime[rates]"),
         ("redis://127.0.0.1:9", "redis", "state in Redis needs the package redis"),
         ("redis://127.0.0.1:9", "taskiq", "a server with tasks whose state is in Redis needs the package taskiq"),
     ],

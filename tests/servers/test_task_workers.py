@@ -23,16 +23,16 @@ import redis.asyncio
 import redis_server
 from packages import generate, manifest, tool
 from server_process import Process
-from toolwright_runtime.state.stores import store_at
-from toolwright_runtime.tasks.engines.redis import StreamEngine
-from toolwright_runtime.tasks.engines.worker import Workers
+from stubwright_runtime.state.stores import store_at
+from stubwright_runtime.tasks.engines.redis import StreamEngine
+from stubwright_runtime.tasks.engines.worker import Workers
 
 if TYPE_CHECKING:
-    from toolwright_runtime.package import Package
+    from stubwright_runtime.package import Package
 
 pytestmark = pytest.mark.anyio
 
-WHOLE = os.environ.get("TOOLWRIGHT_WHOLE_TASKS") == "1"
+WHOLE = os.environ.get("STUBWRIGHT_WHOLE_TASKS") == "1"
 NUMBER, DEATHS = (1000, 20) if WHOLE else (200, 4)
 """Tasks, and workers that are killed while these run."""
 
@@ -40,8 +40,8 @@ SECONDS = {"seconds": {"type": "number"}, "number": {"type": "integer"}}
 TASK = {"execution": {"taskSupport": "optional"}}
 MANIFEST = manifest(
     [
-        tool("again", SECONDS, annotations={"idempotentHint": True}, **TASK, toolwright={"task": {"most": 10000}}),
-        tool("once", SECONDS, **TASK, toolwright={"task": {"most": 10000}}),
+        tool("again", SECONDS, annotations={"idempotentHint": True}, **TASK, stubwright={"task": {"most": 10000}}),
+        tool("once", SECONDS, **TASK, stubwright={"task": {"most": 10000}}),
         tool("block", SECONDS, **TASK),
     ],
     name="process",

@@ -25,7 +25,7 @@ MANIFEST = manifest(
         tool("list_issues", **READING),
         tool("search_code", {"text": {"type": "string"}}, **READING),
         tool("search_and_replace", {"text": {"type": "string"}}),
-        tool("close_issue", toolwright={"policy": {"scopes": ["write"]}}),
+        tool("close_issue", stubwright={"policy": {"scopes": ["write"]}}),
     ],
     toolsets={
         "triage": {"title": "Triage", "tools": ["list_issues", "search_*"], "readOnly": True},
@@ -210,11 +210,11 @@ _ENVELOPE = {
 
 def test_what_is_wrong_with_toolsets_is_said(tmp_path: Path) -> None:
     value = {**MANIFEST, "toolsets": {"a": {"tools": ["list_issue", "x*", "close_issue"], "readOnly": True}}}
-    assert [(each.code, each.message, each.help) for each in check(tmp_path, value) if each.code < "TW300"] == [
-        ("TW285", "no tool is called `list_issue`, which the toolset `a` names", "did you mean `list_issues`?"),
-        ("TW285", "no tool is called `x*`, which the toolset `a` names", None),
+    assert [(each.code, each.message, each.help) for each in check(tmp_path, value) if each.code < "SW300"] == [
+        ("SW285", "no tool is called `list_issue`, which the toolset `a` names", "did you mean `list_issues`?"),
+        ("SW285", "no tool is called `x*`, which the toolset `a` names", None),
         (
-            "TW286",
+            "SW286",
             "`close_issue` is in the read-only toolset `a`, and does not say that it is read-only",
             "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
         ),

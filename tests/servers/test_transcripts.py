@@ -26,7 +26,7 @@ from conftest import ROOT
 
 import forked
 from processes import running
-from toolwright import cli
+from stubwright import cli
 
 FOLDER = Path(__file__).parents[1] / "transcripts"
 TRANSCRIPTS = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.txt"))

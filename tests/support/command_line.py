@@ -1,4 +1,4 @@
-"""The command `toolwright`, as tests run it."""
+"""The command `stubwright`, as tests run it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from pathlib import Path
 import forked
 
 
-def toolwright(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def stubwright(*argv: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """What a command prints, and its exit status; see `forked.run`."""
     return forked.run(argv, cwd, env)

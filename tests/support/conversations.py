@@ -13,10 +13,10 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
 }
 MORE: dict[str, Any] = {
-    "resources": [{"uri": "docs://a", "name": "a", "toolwright": {"text": "A"}}],
+    "resources": [{"uri": "docs://a", "name": "a", "stubwright": {"text": "A"}}],
     "resourceTemplates": [{"uriTemplate": "docs://each/{name}", "name": "each"}],
     "prompts": [
-        {"name": "hello", "arguments": [{"name": "who"}], "toolwright": {"messages": [{"text": "Hello {{who}}"}]}}
+        {"name": "hello", "arguments": [{"name": "who"}], "stubwright": {"messages": [{"text": "Hello {{who}}"}]}}
     ],
     "pageSize": 3,
 }
@@ -30,7 +30,7 @@ class Handlers:
         return str(getattr(args, "text", None))
 
     async def fail(self, args: Any, ctx: Any) -> str:
-        from toolwright_runtime import ToolError
+        from stubwright_runtime import ToolError
 
         raise ToolError("no") if args.how == "tool" else RuntimeError("secret")
 

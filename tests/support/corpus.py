@@ -18,12 +18,12 @@ from mcp_types import TextContent
 from pydantic import RootModel
 
 import instances
-from toolwright import cli, naming
-from toolwright.importers import tools
+from stubwright import cli, naming
+from stubwright.importers import tools
 
 Json = Any
 
-WHOLE = bool(os.environ.get("TOOLWRIGHT_WHOLE_CORPUS"))
+WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_CORPUS"))
 """Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
 
 EVERY = 20
@@ -67,7 +67,7 @@ class Server:
 
 
 def imported(path: Path) -> tools.Draft:
-    """A saved list as `toolwright import tools` makes a manifest of it."""
+    """A saved list as `stubwright import tools` makes a manifest of it."""
     listed, info = tools.read(path.read_text("utf-8"))
     return tools.make_manifest(listed, name=info.get("name", path.stem), info=info)
 
@@ -94,7 +94,7 @@ def build(path: Path, folder: Path, *, rich: bool = False) -> Server:
         except OSError:
             assert (folder / package).is_dir()
     wire = [
-        {key: item for key, item in tool.items() if key != "toolwright"} for tool in imported(path).manifest["tools"]
+        {key: item for key, item in tool.items() if key != "stubwright"} for tool in imported(path).manifest["tools"]
     ]
     return Server(package, f"{naming.server_stem(name)}Client", wire)
 

@@ -1,4 +1,4 @@
-"""Writes down what `toolwright-runtime` needs: run `python tests/support/dependencies.py` after a change of it.
+"""Writes down what `stubwright-runtime` needs: run `python tests/support/dependencies.py` after a change of it.
 
 The requirements of the distributions that are installed are followed, whatever platform or Python they are for. Where
 one is not installed, its module is taken to be called like it.
@@ -14,9 +14,9 @@ from importlib import metadata
 
 from packaging.requirements import Requirement
 
-from toolwright import dependencies
+from stubwright import dependencies
 
-RUNTIME = "toolwright-runtime"
+RUNTIME = "stubwright-runtime"
 
 
 def needed() -> dict[str, list[str]]:
@@ -25,9 +25,9 @@ def needed() -> dict[str, list[str]]:
     for module, distributions in metadata.packages_distributions().items():
         for distribution in distributions if module.isidentifier() else ():
             modules[_normalized(distribution)].add(module)
-    modules[RUNTIME] = {"toolwright_runtime"}  # an editable one has no list of its modules
-    modules["toolwright"] = {"toolwright"}
-    names = sorted({*_closure(RUNTIME, frozenset({"all"})), "toolwright"})
+    modules[RUNTIME] = {"stubwright_runtime"}  # an editable one has no list of its modules
+    modules["stubwright"] = {"stubwright"}
+    names = sorted({*_closure(RUNTIME, frozenset({"all"})), "stubwright"})
     return {name: sorted(modules.get(name) or {name.replace("-", "_")}) for name in names}
 
 

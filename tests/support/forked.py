@@ -1,10 +1,10 @@
-"""`toolwright` and Python in processes of their own, forked from one that has imported all that they could need.
+"""`stubwright` and Python in processes of their own, forked from one that has imported all that they could need.
 
     python forked.py SOCKET
 
 Listens on a socket for commands, with their environment and their streams, and answers with exit statuses. A command
 finds nothing that another one did; only the imports, which cost most of a small command, are done once.
-`TOOLWRIGHT_WHOLE_PROCESSES` in the environment makes each command a new interpreter.
+`STUBWRIGHT_WHOLE_PROCESSES` in the environment makes each command a new interpreter.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from pkgutil import walk_packages
 from typing import NoReturn
 
 import standin
-import toolwright
+import stubwright
 
-WHOLE = "TOOLWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
+WHOLE = "STUBWRIGHT_WHOLE_PROCESSES" in os.environ or not hasattr(os, "fork")
 
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 """For a pytest that needs nothing of its plugins, which take longer to load than all the rest."""
@@ -60,11 +60,11 @@ _INSTALLED = sys.path[1 + len([*filter(None, os.environ.get("PYTHONPATH", "").sp
 def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """What a command prints, and its exit status; `env` is added to the environment, with an interpreter of its own."""
     if WHOLE or env:
-        command = [sys.executable, "-m", "toolwright", *argv]
+        command = [sys.executable, "-m", "stubwright", *argv]
         return subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
         )
-    return _done(["toolwright", *argv], cwd, os.environ)
+    return _done(["stubwright", *argv], cwd, os.environ)
 
 
 def python(argv: Sequence[str], cwd: Path, path: Sequence[Path] = (), **env: str) -> subprocess.CompletedProcess[str]:
@@ -117,7 +117,7 @@ def _parent() -> str:
 
 def main() -> None:
     """Answer until standard input is closed."""
-    for module in walk_packages(toolwright.__path__, "toolwright."):
+    for module in walk_packages(stubwright.__path__, "stubwright."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
     for name in _OTHERS:
@@ -182,9 +182,9 @@ def _command(files: list[int], numbers: list[int], command: list[str], cwd: str,
             os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False),
         )
         sys.stdin, sys.stdout, sys.stderr = streams
-        if command[0] == "toolwright":
+        if command[0] == "stubwright":
             sys.argv = command
-            import_module("toolwright.cli").main()
+            import_module("stubwright.cli").main()
         status = _python(*command[1:])
         sys.stdout.flush()
         os._exit(status)

@@ -64,4 +64,4 @@ def running(
 
 
 def called(name: str, properties: Mapping[str, Any], http: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    return tool(name, properties, toolwright={"http": {"api": "fake", **http}}, **more)
+    return tool(name, properties, stubwright={"http": {"api": "fake", **http}}, **more)

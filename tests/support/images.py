@@ -1,8 +1,8 @@
-"""Dockerfiles without Docker: the steps of those that `toolwright new` writes, run in order in a folder.
+"""Dockerfiles without Docker: the steps of those that `stubwright new` writes, run in order in a folder.
 
 Takes a file and the folder that it stands in; gives a folder that has what the image would have. Absolute paths are
 those of that folder. What comes from a package index is there already, as in a base image that has it: all that the
-runtime needs, and neither the runtime nor toolwright.
+runtime needs, and neither the runtime nor stubwright.
 """
 
 from __future__ import annotations
@@ -116,4 +116,4 @@ def _run(command: str, image: Image, directory: str, index: Path) -> None:
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     for folder in image.root.glob("opt/*/lib/python*/site-packages"):
-        (folder / "base.pth").write_text(f"{third_party.site(index, 'toolwright-runtime[all]')}\n")
+        (folder / "base.pth").write_text(f"{third_party.site(index, 'stubwright-runtime[all]')}\n")

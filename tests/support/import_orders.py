@@ -57,7 +57,7 @@ def visit(order: list[str], left: list[str]) -> None:
         assert package.build_server
         assert package.ToolFailed
         importlib.import_module(f"{name}.client")
-        importlib.import_module("toolwright_runtime.generated").build_server  # noqa: B018 - which loads the server
+        importlib.import_module("stubwright_runtime.generated").build_server  # noqa: B018 - which loads the server
         visit([*order, name], [other for other in left if other != name])
         os._exit(0)
 

@@ -6,11 +6,11 @@ import fnmatch
 import textwrap
 from typing import TYPE_CHECKING
 
-from toolwright.compile import source
-from toolwright.diagnostics import Diagnostic, Place
+from stubwright.compile import source
+from stubwright.diagnostics import Diagnostic, Place
 
 if TYPE_CHECKING:
-    from toolwright.compile.source import Bundle
+    from stubwright.compile.source import Bundle
 
 
 class Files:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from toolwright import ir, naming
-from toolwright.codegen.models import datamodel
-from toolwright.codegen.surface import ClassRole
-from toolwright.diagnostics import Place
+from stubwright import ir, naming
+from stubwright.codegen.models import datamodel
+from stubwright.codegen.surface import ClassRole
+from stubwright.diagnostics import Place
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 PLACE = Place("tools.yaml")

@@ -123,8 +123,8 @@ def mutated(text: str, mutant: Mutant) -> str:
 def survives(mutant: Mutant) -> bool:
     """Whether its test passes all the same. Raises RuntimeError where the test could not be run."""
     with tempfile.TemporaryDirectory() as folder:
-        package = Path(folder, "toolwright_runtime")
-        shutil.copytree(ROOT / "runtime/toolwright_runtime", package, ignore=shutil.ignore_patterns("__pycache__"))
+        package = Path(folder, "stubwright_runtime")
+        shutil.copytree(ROOT / "runtime/stubwright_runtime", package, ignore=shutil.ignore_patterns("__pycache__"))
         path = package / mutant.path
         path.write_text(mutated(path.read_text(), mutant))
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]

@@ -86,7 +86,7 @@ TEXTS: Final = [
         "-",
         "-1",
         "null",
-        "TW310",
+        "SW310",
     ),
     *("application/json", ";", "text/html; charset=", "2026-07-28", "object", "string", "array", "draft-04", "true"),
     "http://json-schema.org/draft-07/schema#",
@@ -124,8 +124,8 @@ OTHERS: Final[list[Json]] = [
         {"pattern": "("},
     ),
     *(
-        {"toolwright": None},
-        {"toolwright": {}},
+        {"stubwright": None},
+        {"stubwright": {}},
         {"name": "a"},
         {"file": ".."},
         {"env": ""},
@@ -196,7 +196,7 @@ PLACE: Json = {
 }
 
 MANIFEST: Final[Json] = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {
         "name": "weather",
         "version": "1.2.0",
@@ -273,7 +273,7 @@ MANIFEST: Final[Json] = {
             "icons": [{"src": "data:image/png;base64,AA==", "theme": "dark"}],
             "execution": {"taskSupport": "optional"},
             "_meta": {"example.com/x": [1]},
-            "toolwright": {
+            "stubwright": {
                 "policy": {
                     "timeout": "10s",
                     "rateLimit": "60/minute",
@@ -300,14 +300,14 @@ MANIFEST: Final[Json] = {
                 ],
                 "pythonName": "get_weather",
                 "deprecated": {"since": "1.1.0", "use": "called", "reason": "Old."},
-                "lint": {"ignore": ["TW310"]},
+                "lint": {"ignore": ["SW310"]},
             },
         },
         {
             "name": "called",
             "description": "Calls.",
             "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "array"}, "c": {}}},
-            "toolwright": {
+            "stubwright": {
                 "http": {
                     "api": "weather",
                     "method": "POST",
@@ -329,22 +329,22 @@ MANIFEST: Final[Json] = {
             "uri": "file:///readme.md",
             "name": "readme",
             "mimeType": "text/markdown",
-            "toolwright": {"file": "readme.md"},
+            "stubwright": {"file": "readme.md"},
         },
-        {"uri": "weather://all", "name": "all", "size": 5, "toolwright": {"text": "All."}},
+        {"uri": "weather://all", "name": "all", "size": 5, "stubwright": {"text": "All."}},
     ],
     "resourceTemplates": [
         {
             "uriTemplate": "weather://{city}/now",
             "name": "current",
-            "toolwright": {"complete": {"city": ["Paris", "Oslo"]}},
+            "stubwright": {"complete": {"city": ["Paris", "Oslo"]}},
         }
     ],
     "prompts": [
         {
             "name": "review",
             "arguments": [{"name": "code", "required": True, "description": "Code."}, {"name": "language"}],
-            "toolwright": {
+            "stubwright": {
                 "messages": [
                     {"role": "user", "text": "Review:\n{{code}}"},
                     {"role": "assistant", "image": {"file": "i.png", "mimeType": "image/png"}},
@@ -368,8 +368,8 @@ MANIFEST: Final[Json] = {
     "wire": {"refs": "bundled"},
     "protocol": {"min": "2025-06-18"},
     "emit": ["server", "client"],
-    "lint": {"ignore": ["TW301"]},
-    "diff": {"ignore": ["TW501"]},
+    "lint": {"ignore": ["SW301"]},
+    "diff": {"ignore": ["SW501"]},
 }
 """A manifest with some of all that a manifest can have."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolwright.jsonschema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019_09
+from stubwright.jsonschema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019_09
 
 Json = Any
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import forked
-from command_line import toolwright
+from command_line import stubwright
 from packages import imported as package_of
-from toolwright.compile import pipeline
-from toolwright.compile.syntax import yamlwriter
-from toolwright.importers.acceptance import ImportResult
-from toolwright.importers.openapi import manifest
-from toolwright.importers.openapi.documents import Documents
-from toolwright.importers.openapi.naming import Selection
-from toolwright.importers.openapi.options import Options
-from toolwright.project.files import disk
+from stubwright.compile import pipeline
+from stubwright.compile.syntax import yamlwriter
+from stubwright.importers.acceptance import ImportResult
+from stubwright.importers.openapi import manifest
+from stubwright.importers.openapi.documents import Documents
+from stubwright.importers.openapi.naming import Selection
+from stubwright.importers.openapi.options import Options
+from stubwright.project.files import disk
 
 HERE = Path(__file__).parents[1] / "openapi"
 
@@ -53,11 +53,11 @@ def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
 
 def build(document: Path, folder: Path, *options: str) -> str:
     """Import, check and generate a document as a user would; gives the package's name."""
-    done = toolwright("import", "openapi", str(document), "-o", "manifest.yaml", *options, cwd=folder)
+    done = stubwright("import", "openapi", str(document), "-o", "manifest.yaml", *options, cwd=folder)
     assert done.returncode == 0, done.stderr
-    checked = toolwright("check", "manifest.yaml", "--format", "json", cwd=folder)
+    checked = stubwright("check", "manifest.yaml", "--format", "json", cwd=folder)
     assert checked.returncode == 0, checked.stdout
-    made = toolwright("generate", "manifest.yaml", cwd=folder)
+    made = stubwright("generate", "manifest.yaml", cwd=folder)
     assert made.returncode == 0, made.stderr
     (package,) = [path.name for path in (folder / "generated").iterdir() if path.is_dir()]
     return package

@@ -11,14 +11,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from toolwright.compile import pipeline
-from toolwright.diagnostics import Diagnostic
-from toolwright.project.files import disk, lock, tree
+from stubwright.compile import pipeline
+from stubwright.diagnostics import Diagnostic
+from stubwright.project.files import disk, lock, tree
 
 
 def manifest(tools: Sequence[Mapping[str, Any]], *, name: str = "sample", **more: Any) -> dict[str, Any]:
     """A manifest with these tools."""
-    return {"toolwright": 1, "server": {"name": name, "version": "1"}, "tools": list(tools), **more}
+    return {"stubwright": 1, "server": {"name": name, "version": "1"}, "tools": list(tools), **more}
 
 
 def tool(name: str, properties: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A page of `toolwright docs` as a parser has it: its frame, which is ours, and its descriptions, which are not."""
+"""A page of `stubwright docs` as a parser has it: its frame, which is ours, and its descriptions, which are not."""
 
 from __future__ import annotations
 

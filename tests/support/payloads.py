@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import jsonschema
 
-from toolwright import package_data
+from stubwright import package_data
 
 Json = Any
 Step = str | int
@@ -126,7 +126,7 @@ _BIND: Json = {"id": {"claim": "sub", "local": {"env": "USER_ID", "x-more": "m"}
 _TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "x-more": "m"}
 
 BASE: Json = {
-    "toolwright": 1, "targets": ["mcp"],
+    "stubwright": 1, "targets": ["mcp"],
     "budget": {"server": 10**6, "toolset": 10**6, "tool": 10**6, "x-more": "m"},
     "toolsets": {"part": {"title": "t", "description": "d", "tools": ["*"], "readOnly": False, "x-more": "m"}},
     "server": {
@@ -164,12 +164,12 @@ BASE: Json = {
             "outputSchema": {"$ref": "#/schemas/Place"}, "icons": _ICONS, "_meta": {"k": {"deep": ["words"]}},
             "annotations": {"title": "t", "readOnlyHint": True, "x-more": "m"},
             "execution": {"taskSupport": "optional", "x-more": "m"},
-            "toolwright": {
+            "stubwright": {
                 "policy": _POLICY, "ask": _ASK, "task": _TASK,
                 "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
                 "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},
                               "x-more": "m"}],
-                "lint": {"ignore": ["TW310"], "x-more": "m"},
+                "lint": {"ignore": ["SW310"], "x-more": "m"},
             },
             "x-more": "m",
         },
@@ -177,7 +177,7 @@ BASE: Json = {
             "name": "call_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {
                 name: {"type": "string"} for name in ("id", "q", "h", "c", "b", "api_key")}},
-            "toolwright": {"bind": _BIND, "http": {
+            "stubwright": {"bind": _BIND, "http": {
                 "api": "api", "method": "POST", "url": "/v1/{id}", "path": {"id": {"contentType": "text/plain",
                 "x-more": "m"}}, "query": {"q": {"value": "{q}", "contentType": "text/plain", "x-more": "m"},
                 "fixed": "always"},
@@ -188,7 +188,7 @@ BASE: Json = {
         {
             "name": "page_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {name: {"type": "string"} for name in ("after", "many")}},
-            "toolwright": {"http": {
+            "stubwright": {"http": {
                 "api": "api", "url": "/v1", "query": {"after": "{after}", "many": "{many}"}, "timeout": "5s",
                 "maxResponseBytes": "1MiB", "select": ["/rows/*/id"],
                 "responseHeaders": {"total": "X-Total", "tag": {"name": "ETag", "x-more": "m"}},
@@ -199,7 +199,7 @@ BASE: Json = {
             "name": "send_it", "description": "d",
             "inputSchema": {"type": "object", "properties": {
                 "file": {"type": "string", "contentEncoding": "base64"}, "name": {"type": "string"}}},
-            "toolwright": {"http": {
+            "stubwright": {"http": {
                 "api": "api", "method": "POST", "url": "/v1", "contentType": "multipart/form-data",
                 "parts": {"file": {"filename": "{name}", "contentType": "text/plain", "x-more": "m"}}}},
         },
@@ -217,28 +217,28 @@ BASE: Json = {
             "uri": "x://a", "name": "a", "title": "t", "description": "d", "mimeType": "text/plain", "icons": _ICONS,
             "annotations": {"audience": ["user"], "lastModified": "2025-01-12T15:00:58Z", "x-more": "m"},
             "_meta": {"k": "v"}, "x-more": "m",
-            "toolwright": {"text": "words", "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
+            "stubwright": {"text": "words", "deprecated": {"reason": "r"}, "lint": {"ignore": ["SW310"]},
                            "policy": {"scopes": ["s"], "x-more": "m"}, "x-more": "m"},
         },
-        {"uri": "x://b", "name": "b", "toolwright": {"file": "words.txt"}},
-        {"uri": "x://c", "name": "c", "description": "d", "toolwright": {"pythonName": "read_that"}},
+        {"uri": "x://b", "name": "b", "stubwright": {"file": "words.txt"}},
+        {"uri": "x://c", "name": "c", "description": "d", "stubwright": {"pythonName": "read_that"}},
     ],
     "resourceTemplates": [
         {
             "uriTemplate": "x://t/{city}/{street}", "name": "t", "title": "t", "description": "d",
             "mimeType": "text/plain",
             "annotations": {"audience": ["user"]}, "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
-            "toolwright": {"complete": {"city": ["Paris"], "street": "handler"}, "ask": _ASK, "x-more": "m",
+            "stubwright": {"complete": {"city": ["Paris"], "street": "handler"}, "ask": _ASK, "x-more": "m",
                            "pythonName": "read_city", "policy": {"scopes": ["s"]},
-                           "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]}},
+                           "deprecated": {"reason": "r"}, "lint": {"ignore": ["SW310"]}},
         }
     ],
     "prompts": [
         {
             "name": "write", "title": "t", "description": "d", "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
             "arguments": [{"name": "code", "title": "t", "description": "d", "required": True, "x-more": "m"}],
-            "toolwright": {
-                "complete": {"code": ["python"]}, "deprecated": {"reason": "r"}, "lint": {"ignore": ["TW310"]},
+            "stubwright": {
+                "complete": {"code": ["python"]}, "deprecated": {"reason": "r"}, "lint": {"ignore": ["SW310"]},
                 "policy": {"scopes": ["s"]}, "x-more": "m",
                 "messages": [
                     {"role": "user", "text": "{{code}}", "annotations": {"lastModified": "2025-01-12T15:00:58Z"},
@@ -254,7 +254,7 @@ BASE: Json = {
             },
         },
         {"name": "ask", "arguments": [{"name": "self", "description": "d"}],
-         "toolwright": {"ask": _ASK, "pythonName": "prompt_asking"}},
+         "stubwright": {"ask": _ASK, "pythonName": "prompt_asking"}},
     ],
     "overlay": {
         "apis": {"api": {
@@ -289,8 +289,8 @@ BASE: Json = {
     "cache": {"ttl": "5m", "scope": "private", "x-more": "m"},
     "storage": {"maxBytesPerPrincipal": "16MiB", "maxBytes": "128MiB", "x-more": "m"},
     "protocol": {"min": "2025-06-18", "x-more": "m"},
-    "lint": {"ignore": ["TW301"], "x-more": "m"},
-    "diff": {"ignore": ["TW501"], "x-more": "m"},
+    "lint": {"ignore": ["SW301"], "x-more": "m"},
+    "diff": {"ignore": ["SW501"], "x-more": "m"},
     "x-more": "m",
 }  # fmt: skip
 

@@ -44,7 +44,7 @@ WEATHER = {
     },
     "annotations": {"readOnlyHint": True, "x-unknown": 1},
     "futureField": {"a": None},
-    "toolwright": {"policy": {"redact": ["/api_key"]}},
+    "stubwright": {"policy": {"redact": ["/api_key"]}},
 }
 SAY = {"name": "say", "inputSchema": {"type": "object"}}
 CITIES = {
@@ -56,7 +56,7 @@ CITIES = {
 MODELS = {
     "get_weather": """
 from typing import Literal
-from toolwright_runtime.generated import Model, Nullable
+from stubwright_runtime.generated import Model, Nullable
 
 class GetWeatherInput(Model, extra="forbid"):
     location: str
@@ -68,13 +68,13 @@ class GetWeatherOutput(Model):
     conditions: Nullable[str] = None
 """,
     "say": """
-from toolwright_runtime.generated import Model
+from stubwright_runtime.generated import Model
 
 class SayInput(Model):
     pass
 """,
     "cities": """
-from toolwright_runtime.generated import Model, Root
+from stubwright_runtime.generated import Model, Root
 
 class CitiesInput(Model):
     n: int | None = None
@@ -89,7 +89,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolwright_runtime.generated import Package, Tool
+from stubwright_runtime.generated import Package, Tool
 
 PACKAGE: Final = Package(
     __package__,
@@ -100,8 +100,8 @@ TOOLS: Final = PACKAGE.tools
 """
 
 SERVER = """
-from toolwright_runtime.server import server as sdk
-from toolwright_runtime.server.transports.http import asgi
+from stubwright_runtime.server import server as sdk
+from stubwright_runtime.server.transports.http import asgi
 from .registry import PACKAGE
 
 def build_server(handlers, *, state="memory://"):
@@ -126,7 +126,7 @@ class WeatherHandlers(Protocol):
 """
 
 MAIN = """
-from toolwright_runtime.generated import main
+from stubwright_runtime.generated import main
 from .registry import PACKAGE
 
 if __name__ == "__main__":
@@ -155,7 +155,7 @@ def write_package(
     (package / "handlers.py").write_text(HANDLERS)
     (package / "__main__.py").write_text(MAIN)
     content = {
-        "toolwright": 1,
+        "stubwright": 1,
         "server": server or {"name": "weather", "version": "1.2.0", "title": "Weather", "instructions": "Ask."},
         "formats": "annotate",
         "tools": tools or [WEATHER, SAY, CITIES],

@@ -19,8 +19,8 @@ from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 
-from toolwright_runtime.server.main import listen
-from toolwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
+from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 Handler = Callable[[Any], Awaitable[Mapping[str, Any]]]
 
@@ -66,7 +66,7 @@ def listening(app: Any, parser: Literal["httptools", "h11"]) -> Iterator[str]:
     """An ASGI application behind the server's own listener, in a thread; gives its URL, without a path."""
     with pytest.MonkeyPatch.context() as patch:
         if parser == "h11":
-            patch.setitem(sys.modules, "toolwright_runtime.server.transports.http.listener.parsing_c", None)
+            patch.setitem(sys.modules, "stubwright_runtime.server.transports.http.listener.parsing_c", None)
         server = GracefulServer(app, 1, lambda: None)
     listener = listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, args=([listener],))

@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from toolwright.jsonschema import dialects
-from toolwright.jsonschema.references import identifying
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.references import identifying
 
 VALUE = "value"
 DRAFTS = {
@@ -49,7 +49,7 @@ def files(corpus: Path, draft: str, pattern: str = "*.json") -> list[Path]:
     """The suite's files of a draft; without them the test is skipped. `**/*.json` takes the optional ones, too."""
     folder = corpus / "json-schema-test-suite" / "tests" / draft
     if not folder.is_dir():
-        pytest.skip(f"{folder} is not here; TOOLWRIGHT_CORPUS may name a corpus that has it")
+        pytest.skip(f"{folder} is not here; STUBWRIGHT_CORPUS may name a corpus that has it")
     return sorted(folder.glob(pattern))
 
 

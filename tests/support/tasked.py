@@ -21,14 +21,14 @@ NUMBER = {"x": {"type": "integer"}}
 
 MANIFEST = manifest(
     [
-        tool("work", NUMBER, **OPTIONAL, toolwright={"task": {"pollInterval": "50ms", "ttl": "10m"}}),
+        tool("work", NUMBER, **OPTIONAL, stubwright={"task": {"pollInterval": "50ms", "ttl": "10m"}}),
         tool("must", NUMBER, **REQUIRED),
         tool("never", NUMBER),
         tool("again", NUMBER, **OPTIONAL, annotations={"idempotentHint": True}),
         tool(
             "ask",
             **OPTIONAL,
-            toolwright={
+            stubwright={
                 "ask": {
                     "who": {"message": "Who?", "schema": NAMED},
                     "pet": {"message": "Pet?", "schema": NAMED},
@@ -39,18 +39,18 @@ MANIFEST = manifest(
         tool(
             "before",
             **REQUIRED,
-            toolwright={
+            stubwright={
                 "ask": {
                     "who": {"message": "Who?", "before": "task", "schema": NAMED},
                     "pet": {"message": "Pet?", "before": "task", "schema": NAMED},
                 }
             },
         ),
-        tool("pay", NUMBER, **OPTIONAL, toolwright={"policy": {"confirm": True}}),
-        tool("slow", NUMBER, **OPTIONAL, toolwright={"policy": {"timeout": "300ms", "concurrency": 1}}),
-        tool("few", NUMBER, **OPTIONAL, toolwright={"task": {"most": 2, "ttl": "1s"}}),
-        tool("rare", NUMBER, **OPTIONAL, toolwright={"policy": {"rateLimit": "2/hour"}}),
-        tool("big", NUMBER, **OPTIONAL, toolwright={"policy": {"maxResultBytes": 200, "maxArgumentBytes": 100}}),
+        tool("pay", NUMBER, **OPTIONAL, stubwright={"policy": {"confirm": True}}),
+        tool("slow", NUMBER, **OPTIONAL, stubwright={"policy": {"timeout": "300ms", "concurrency": 1}}),
+        tool("few", NUMBER, **OPTIONAL, stubwright={"task": {"most": 2, "ttl": "1s"}}),
+        tool("rare", NUMBER, **OPTIONAL, stubwright={"policy": {"rateLimit": "2/hour"}}),
+        tool("big", NUMBER, **OPTIONAL, stubwright={"policy": {"maxResultBytes": 200, "maxArgumentBytes": 100}}),
         tool(
             "typed",
             NUMBER,

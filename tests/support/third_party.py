@@ -11,11 +11,11 @@ from packaging.utils import canonicalize_name
 
 
 def site(folder: Path, *names: str) -> Path:
-    """A folder for `sys.path` with all that some distributions need, directly or not, and neither them nor toolwright.
+    """A folder for `sys.path` with all that some distributions need, directly or not, and neither them nor stubwright.
 
     Args:
         folder: Where to; it may not be there yet.
-        names: Distributions of this environment, perhaps with extras: `toolwright-runtime[rates]`.
+        names: Distributions of this environment, perhaps with extras: `stubwright-runtime[rates]`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     needed: dict[str, Distribution] = {}
@@ -29,7 +29,7 @@ def site(folder: Path, *names: str) -> Path:
             needed[key[0]] = here
             waiting += _requirements(here, key[1])
     for name, here in needed.items():
-        for part in () if name in ("toolwright", "toolwright-runtime") else _parts(here):
+        for part in () if name in ("stubwright", "stubwright-runtime") else _parts(here):
             source, target = Path(str(here.locate_file(part))), folder / part
             if source.exists() and not target.is_symlink():
                 target.symlink_to(source)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import schema_edits
-from toolwright.jsonschema import dialects
+from stubwright.jsonschema import dialects
 
 Json = Any
 Make = Callable[[schema_edits.Maker, Mapping[str, Json]], Json]

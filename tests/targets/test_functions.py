@@ -1,4 +1,4 @@
-"""`tools_for` and `call_for` of a typed client, and `toolwright export`."""
+"""`tools_for` and `call_for` of a typed client, and `stubwright export`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import forked
 from packages import generate, imported, manifest, tool
-from toolwright_runtime import ProjectionError
+from stubwright_runtime import ProjectionError
 
 pytestmark = pytest.mark.anyio
 

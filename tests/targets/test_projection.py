@@ -12,11 +12,11 @@ import pytest
 
 import instances
 from corpus import files
+from stubwright import targets
+from stubwright_runtime.projection.codecs import NotExpressibleError, ProjectionError
+from stubwright_runtime.projection.forms import FORMS
+from stubwright_runtime.projection.functions import ProjectedTool, project_tools
 from suite import VALUE, groups
-from toolwright import targets
-from toolwright_runtime.projection.codecs import NotExpressibleError, ProjectionError
-from toolwright_runtime.projection.forms import FORMS
-from toolwright_runtime.projection.functions import ProjectedTool, project_tools
 
 Json = Any
 REWRITTEN = [name for name, form in FORMS.items() if form.rewrites]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import forked
-from toolwright import targets
-from toolwright.targets import rules
-from toolwright.targets.wording import say
+from stubwright import targets
+from stubwright.targets import rules
+from stubwright.targets.wording import say
 
 ROOT = Path(__file__).parents[2]
 RULES = [(name, rule) for name, target in targets.TARGETS.items() for rule in target.rules]
@@ -45,5 +45,5 @@ def test_the_command_shows_the_table(tmp_path: Path) -> None:
     refused = forked.run(["targets", "gemni"], tmp_path)
     assert (refused.returncode, refused.stderr) == (
         2,
-        "toolwright: there is no target `gemni`; did you mean `gemini`?\n",
+        "stubwright: there is no target `gemni`; did you mean `gemini`?\n",
     )

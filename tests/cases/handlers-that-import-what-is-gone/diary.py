@@ -20,7 +20,7 @@ from diary_mcp._runtime.errors import ToolError
 from diary_mcp._runtime.server.context import LogLevel as Level
 from diary_mcp.models import Entri, shared
 from diary_mcp.models.read import ReadOutput as Output
-from toolwright_runtime import Completing, Harness, generated
+from stubwright_runtime import Completing, Harness, generated
 
 import diary_notes
 from diary_more import *

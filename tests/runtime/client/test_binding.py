@@ -21,13 +21,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 
 from serving import served
-from toolwright.naming import CLIENT_NAMES
-from toolwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
-from toolwright_runtime.client.core.confirmation import is_dangerous
-from toolwright_runtime.client.core.errors import CallRefused, InvalidResult, ToolFailed
-from toolwright_runtime.models.base import Model, Root
-from toolwright_runtime.observability.redaction import redact
-from toolwright_runtime.package import Package, Tool
+from stubwright.naming import CLIENT_NAMES
+from stubwright_runtime.client.core.binding import OMIT, Binding, CallEvent, Omit
+from stubwright_runtime.client.core.confirmation import is_dangerous
+from stubwright_runtime.client.core.errors import CallRefused, InvalidResult, ToolFailed
+from stubwright_runtime.models.base import Model, Root
+from stubwright_runtime.observability.redaction import redact
+from stubwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ PACKAGE = Package(
     tools=[Tool("render-shape", method="render_shape"), Tool("count"), Tool("ping"), Tool("erase"), Tool("query")],
 )
 PACKAGE.manifest = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "shapes", "version": "1"},
     "formats": "annotate",
     "tools": [
@@ -90,7 +90,7 @@ PACKAGE.manifest = {
             annotations={"destructiveHint": False},
         ),
         _tool("ping", annotations={"readOnlyHint": True}),
-        _tool("erase", toolwright={"policy": {"redact": ["/token", "/users/0/api~1key"]}}),
+        _tool("erase", stubwright={"policy": {"redact": ["/token", "/users/0/api~1key"]}}),
         _tool("query", _REGION, annotations={"readOnlyHint": True}),
     ],
 }
@@ -550,12 +550,12 @@ async def test_an_answer_has_60_seconds_unless_said_otherwise(given: Any, own: f
     server = Script(_text("done")).server
     target = server if own == 0 else mcp.Client(server, read_timeout_seconds=own)
     async with ShapesClient.connect(target, **given) as client:
-        assert client.__toolwright__[2].timeout == seconds
+        assert client.__stubwright__[2].timeout == seconds
 
 
 @pytest.mark.parametrize("kind", [*ERAS, "http"])
 async def test_a_silent_server_is_given_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright_runtime.client.core.binding.TIMEOUT", 0.3)
+    monkeypatch.setattr("stubwright_runtime.client.core.binding.TIMEOUT", 0.3)
     async with _reached(kind, Script(_never)) as client:
         with anyio.fail_after(10), pytest.raises(mcp.MCPError) as raised:
             await client.ping()
@@ -626,7 +626,7 @@ async def test_progress_is_told() -> None:
 )
 def test_what_is_dangerous(annotations: Any, policy: Any, dangerous: bool) -> None:
     package = Package("p", tools=[Tool("t")])
-    ours = {} if policy is None else {"toolwright": {"policy": policy}}
+    ours = {} if policy is None else {"stubwright": {"policy": policy}}
     package.manifest = {"tools": [_tool("t", **({} if annotations is None else {"annotations": annotations}), **ours)]}
     assert is_dangerous(package.tools["t"]) is dangerous
 
@@ -983,6 +983,6 @@ def test_tools_can_have_all_names_but_these() -> None:
 
 def test_importing_a_client_does_not_import_the_sdk() -> None:
     heavy = "{'mcp', 'mcp_types', 'anyio', 'httpx2'}"
-    code = f"import sys, toolwright_runtime.client.core.binding; print({heavy} & set(sys.modules))"
+    code = f"import sys, stubwright_runtime.client.core.binding; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -17,13 +17,13 @@ import pydantic
 import pytest
 
 from serving import KINDS, Handler, Handling, ask, reached
-from toolwright_runtime.client.core.binding import OMIT, Omit
-from toolwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
-from toolwright_runtime.client.features.primitives import PrimitivesBinding
-from toolwright_runtime.client.features.questions import Question
-from toolwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
-from toolwright_runtime.models.base import Model
-from toolwright_runtime.package import Package, Tool
+from stubwright_runtime.client.core.binding import OMIT, Omit
+from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
+from stubwright_runtime.client.features.primitives import PrimitivesBinding
+from stubwright_runtime.client.features.questions import Question
+from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
+from stubwright_runtime.models.base import Model
+from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 

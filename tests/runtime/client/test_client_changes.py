@@ -18,10 +18,10 @@ from mcp.shared.subscriptions import event_to_notification
 
 from packages import generate, imported, manifest, tool
 from serving import KINDS, Handling, reached, served
-from toolwright_runtime.client.core.binding import Binding
-from toolwright_runtime.client.features import subscriptions as listening
-from toolwright_runtime.client.features.subscriptions import Change, ListChanged, ResourceUpdated, changes
-from toolwright_runtime.package import Package, Tool
+from stubwright_runtime.client.core.binding import Binding
+from stubwright_runtime.client.features import subscriptions as listening
+from stubwright_runtime.client.features.subscriptions import Change, ListChanged, ResourceUpdated, changes
+from stubwright_runtime.package import Package, Tool
 
 if TYPE_CHECKING:
     from mcp.shared.subscriptions import ServerEvent

@@ -15,11 +15,11 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, listening
-from toolwright_runtime.client.core.errors import InvalidResult, ResultTooLarge, ToolFailed
-from toolwright_runtime.client.core.options import CallEvent
-from toolwright_runtime.client.features.primitives import PrimitivesBinding
-from toolwright_runtime.models.base import Model
-from toolwright_runtime.package import Package, Tool
+from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge, ToolFailed
+from stubwright_runtime.client.core.options import CallEvent
+from stubwright_runtime.client.features.primitives import PrimitivesBinding
+from stubwright_runtime.models.base import Model
+from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ class RenderOutput(Model):
 _OUTPUT: Final = {"properties": {"area": {"type": "number"}, "label": {"type": "string"}}, "required": ["area"]}
 PACKAGE = Package("shapes_mcp", tools=[Tool("render"), Tool("ping")])
 PACKAGE.manifest = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "shapes", "version": "1"},
     "formats": "annotate",
     "tools": [

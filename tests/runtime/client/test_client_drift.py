@@ -18,9 +18,9 @@ from mcp.server.lowlevel import Server
 
 from packages import imported
 from serving import KINDS, Handling, reached, served
-from toolwright_runtime.client.core.binding import Binding
-from toolwright_runtime.client.features.drift import DriftError, DriftWarning, compare
-from toolwright_runtime.package import Package, Tool
+from stubwright_runtime.client.core.binding import Binding
+from stubwright_runtime.client.features.drift import DriftError, DriftWarning, compare
+from stubwright_runtime.package import Package, Tool
 
 MODERN = "2026-07-28"
 
@@ -38,7 +38,7 @@ GET: dict[str, Any] = {
 COUNT: dict[str, Any] = {"name": "count", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}}
 
 PACKAGE = Package("sample_mcp", tools=[Tool("get"), Tool("count")])
-PACKAGE.manifest = {"toolwright": 1, "server": {"name": "sample", "version": "1"}, "tools": [GET, COUNT]}
+PACKAGE.manifest = {"stubwright": 1, "server": {"name": "sample", "version": "1"}, "tools": [GET, COUNT]}
 
 
 class SampleClient(Binding):

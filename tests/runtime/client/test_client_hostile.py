@@ -21,13 +21,13 @@ import pytest
 
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
-from toolwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
-from toolwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
-from toolwright_runtime.client.features.primitives import PrimitivesBinding
-from toolwright_runtime.client.transports.bounds import Bounds, TooLargeError
-from toolwright_runtime.client.transports.http import _Events
-from toolwright_runtime.models.base import Model
-from toolwright_runtime.package import Package, Tool
+from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
+from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
+from stubwright_runtime.client.features.primitives import PrimitivesBinding
+from stubwright_runtime.client.transports.bounds import Bounds, TooLargeError
+from stubwright_runtime.client.transports.http import _Events
+from stubwright_runtime.models.base import Model
+from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +53,7 @@ class RenderOutput(Model):
 
 PACKAGE = Package("shapes_mcp", tools=[Tool("render"), Tool("ping")])
 PACKAGE.manifest = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "shapes", "version": "1"},
     "formats": "annotate",
     "tools": [

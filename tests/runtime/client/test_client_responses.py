@@ -16,8 +16,8 @@ import forked
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
-from toolwright.compile import pipeline
-from toolwright.project.files import disk
+from stubwright.compile import pipeline
+from stubwright.project.files import disk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -46,7 +46,7 @@ TOOLS: Final = [
     open_tool("sealed", {"unevaluatedProperties": False}),
     open_tool("renamed", {"properties": {"from": {"type": "string"}}}),
     open_tool("failing", {}),
-    open_tool("old", {"properties": PLACE}, toolwright={"deprecated": {"since": "2", "use": "forecast"}}),
+    open_tool("old", {"properties": PLACE}, stubwright={"deprecated": {"since": "2", "use": "forecast"}}),
 ]
 HANDLERS: Final = """
 from open_mcp import Reply, ToolError, text
@@ -313,8 +313,8 @@ HINTS: Final = {"readOnlyHint": True, "destructiveHint": False}
 def trusting(folder: Path, name: str, **more: Any) -> str:
     """A package of a client whose tools say that they are harmless."""
     tools = [tool(one, annotations=HINTS) for one in ("harmless", "liar", "settled", "guarded")]
-    tools[2]["toolwright"] = {"policy": {"confirm": False}}
-    tools[3]["toolwright"] = {"policy": {"confirm": True}}
+    tools[2]["stubwright"] = {"policy": {"confirm": False}}
+    tools[3]["stubwright"] = {"policy": {"confirm": True}}
     return generate(folder, manifest(tools, name=name, emit=["client"], python={"features": ["elicitation"]}, **more))
 
 
@@ -332,7 +332,7 @@ def trusting(folder: Path, name: str, **more: Any) -> str:
 )
 def test_hints_of_others_count_where_somebody_trusts_them(tmp_path: Path, more: Any, asked: list[str]) -> None:
     with imported(tmp_path, trusting(tmp_path, "liars", **more)) as package:
-        dangerous = importlib.import_module("toolwright_runtime.client.core.confirmation").is_dangerous
+        dangerous = importlib.import_module("stubwright_runtime.client.core.confirmation").is_dangerous
         assert [name for name, each in package.TOOLS.items() if dangerous(each)] == asked
 
 
@@ -344,7 +344,7 @@ def test_trust_is_no_default_of_all_tools_and_stands_in_the_entry(tmp_path: Path
 
     assert codes(manifest([tool("a")], client={"hints": "untrusted"}, emit=["client"])) == []
     (wrong,) = codes(manifest([tool("a")], policy={"trusted": True}))
-    assert wrong.startswith("TW102") or "trusted" in wrong
+    assert wrong.startswith("SW102") or "trusted" in wrong
     (wrong,) = codes(manifest([tool("a")], client={"hints": "maybe"}))
     assert "trusted" in wrong
     (wrong,) = codes(manifest([tool("a")], client={"trust": "untrusted"}))

@@ -44,13 +44,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         tool("ship_order", order, execution={"taskSupport": "optional"}, **OUTPUT),
         tool("must", order, execution={"taskSupport": "required"}, **OUTPUT),
         tool("say", execution={"taskSupport": "optional"}, annotations={"readOnlyHint": True}),
-        tool("pay", secret, execution={"taskSupport": "optional"}, toolwright={"policy": {"redact": ["/card"]}}),
-        tool("old", execution={"taskSupport": "optional"}, toolwright={"deprecated": {"use": "say"}}),
+        tool("pay", secret, execution={"taskSupport": "optional"}, stubwright={"policy": {"redact": ["/card"]}}),
+        tool("old", execution={"taskSupport": "optional"}, stubwright={"deprecated": {"use": "say"}}),
         tool("plain"),
     ]
     value = manifest(tools, name="shop", emit=["client"], python={"features": ["elicitation"]})
     with imported(folder, generate(folder, value)) as package:
-        states: Any = importlib.import_module("toolwright_runtime.client.tasks.states")
+        states: Any = importlib.import_module("stubwright_runtime.client.tasks.states")
         states._SHORTEST = 0.01
         yield package
 
@@ -721,7 +721,7 @@ async def test_a_server_that_starts_anew_is_found_again(shop: Any) -> None:
 
 
 async def test_a_server_that_stays_away_is_given_up(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = sys.modules["toolwright_runtime.client.tasks.runs"]
+    runs = sys.modules["stubwright_runtime.client.tasks.runs"]
     monkeypatch.setattr(runs, "_FIRST_PAUSE", 0.01)
     monkeypatch.setattr(runs, "_LONGEST_PAUSE", 0.05)
     trouble = mcp.MCPError(code=mcp_types.INTERNAL_ERROR, message="the store is lost")

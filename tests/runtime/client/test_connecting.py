@@ -18,9 +18,9 @@ import mcp
 import mcp_types
 import pytest
 
-from toolwright_runtime.client.core.binding import Binding
-from toolwright_runtime.client.core.connect_errors import ConnectError, Forbidden, NotMCP, ServerExited, Unauthorized
-from toolwright_runtime.package import Package, Tool
+from stubwright_runtime.client.core.binding import Binding
+from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, NotMCP, ServerExited, Unauthorized
+from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ def anyio_backend() -> str:
 
 
 MANIFEST: Final = {
-    "toolwright": 1,
+    "stubwright": 1,
     "server": {"name": "echo", "version": "4.5.6"},
     "tools": [{"name": "ping", "inputSchema": {"type": "object"}}],
 }

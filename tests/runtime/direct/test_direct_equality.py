@@ -22,17 +22,17 @@ from hypothesis import strategies as st
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
-from toolwright_runtime.server.core.building import build_core
-from toolwright_runtime.server.core.core import Core
-from toolwright_runtime.server.transports.stdio.connection import Connection
-from toolwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.transports.stdio.connection import Connection
+from stubwright_runtime.server.transports.stdio.wire import Line
 
 TOOLS = [
     tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}}, outputSchema={"type": "object"}),
     tool("say", {"text": {"type": "string"}}),
     tool("fail", {"how": {"type": "string"}}),
     tool("talk", {"level": {"type": "string"}}),
-    tool("sure", {}, toolwright={"policy": {"confirm": True}}),
+    tool("sure", {}, stubwright={"policy": {"confirm": True}}),
     tool("mirror", {"place": {"type": "string", "x-mcp-header": "Place"}}),
 ]
 CALLS: Sequence[Mapping[str, Any]] = (
@@ -163,7 +163,7 @@ async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[A
             await asyncio.sleep(0.002)
         await connection.disconnect()
         await connection.close()
-    return [normal(line) for line in sink.lines if line.get("id") != "toolwright/replayed"]
+    return [normal(line) for line in sink.lines if line.get("id") != "stubwright/replayed"]
 
 
 def normal(message: Any) -> Any:
@@ -212,7 +212,7 @@ def urls(package: ModuleType) -> Iterator[list[str]]:
         found = []
         for switch, serve in (("0", asgi), *(("1", way) for way in WAYS)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("TOOLWRIGHT_DIRECT", switch)
+                patch.setenv("STUBWRIGHT_DIRECT", switch)
                 app = package.asgi_app(Handlers(), allowed_hosts=["localhost"])
             found.append(f"{stack.enter_context(serve(app))}/mcp")
         yield found

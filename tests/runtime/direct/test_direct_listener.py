@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from conversations import Handlers, request
 from packages import generate, imported, manifest, tool
 from serving import listening
-from toolwright_runtime.server.transports.http.listener import direct, posts
+from stubwright_runtime.server.transports.http.listener import direct, posts
 
 PARSERS: Sequence[Literal["httptools", "h11"]] = ("httptools", "h11")
 TOOLS = [tool("add", {"a": {"type": "integer"}, "b": {"type": "integer"}}, outputSchema={"type": "object"})]
@@ -77,7 +77,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 def ports(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[tuple[int, int]]:
     """With the direct path of the listener, and without it; nothing is handed over since it takes a while."""
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolwright_runtime.server.transports.http.direct._MOMENT", 60)
+        patch.setattr("stubwright_runtime.server.transports.http.direct._MOMENT", 60)
         found = []
         for is_direct in (True, False):
             app = package.asgi_app(Handlers())

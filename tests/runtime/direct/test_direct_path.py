@@ -18,17 +18,17 @@ import pytest
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import asgi
-from toolwright_runtime.server.core.building import build_core
-from toolwright_runtime.server.direct import plain
-from toolwright_runtime.server.direct.answers import is_on
-from toolwright_runtime.server.direct.parsing import parse
-from toolwright_runtime.server.transports.stdio.connection import Connection
-from toolwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.direct import plain
+from stubwright_runtime.server.direct.answers import is_on
+from stubwright_runtime.server.direct.parsing import parse
+from stubwright_runtime.server.transports.stdio.connection import Connection
+from stubwright_runtime.server.transports.stdio.wire import Line
 
 TOOLS = [
     tool("add", {"a": {"type": "integer"}}, outputSchema={"type": "object"}),
     tool("talk", {"level": {"type": "string"}}),
-    tool("sure", {}, toolwright={"policy": {"confirm": True}}),
+    tool("sure", {}, stubwright={"policy": {"confirm": True}}),
     tool("fail", {}),
     tool("say", {}),
     tool("mirror", {"place": {"type": "string", "x-mcp-header": "Place"}}),
@@ -165,7 +165,7 @@ def test_it_is_switched_off_by_the_environment(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OTEL_PYTHON_TRACER_PROVIDER", "sdk_tracer_provider")
     assert not is_on()
     monkeypatch.delenv("OTEL_PYTHON_TRACER_PROVIDER")
-    monkeypatch.setenv("TOOLWRIGHT_DIRECT", "0")
+    monkeypatch.setenv("STUBWRIGHT_DIRECT", "0")
     assert not is_on()
 
 

@@ -15,10 +15,10 @@ import pytest
 from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
-from toolwright_runtime.server.core.building import build_core
-from toolwright_runtime.server.direct import runs
-from toolwright_runtime.server.direct.answers import Direct
-from toolwright_runtime.server.transports.http.asgi import asgi_app
+from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.direct import runs
+from stubwright_runtime.server.direct.answers import Direct
+from stubwright_runtime.server.transports.http.asgi import asgi_app
 
 REVISION = "2025-11-25"
 LARGE = 100_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwright_runtime.values.modules import loaded
+from stubwright_runtime.values.modules import loaded
 
 SLOW = """
 import threading

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.server.direct.moments import Moments
-from toolwright_runtime.server.direct.runs import Run
+from stubwright_runtime.server.direct.moments import Moments
+from stubwright_runtime.server.direct.runs import Run
 
 pytestmark = pytest.mark.anyio
 

@@ -24,9 +24,9 @@ from starlette.responses import Response
 from fake_api import Answer, Asked, api
 from http_tools import called, running
 from packages import tool
-from toolwright_runtime.errors import ToolError
-from toolwright_runtime.http.requests import Api, Binding
-from toolwright_runtime.http.responses import Answer as HttpAnswer
+from stubwright_runtime.errors import ToolError
+from stubwright_runtime.http.requests import Api, Binding
+from stubwright_runtime.http.responses import Answer as HttpAnswer
 
 ANY: dict[str, Any] = {}
 OBJECT = {"outputSchema": {"type": "object"}}

@@ -24,7 +24,7 @@ from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE
 from serving import asgi
-from toolwright_runtime.http import subjects
+from stubwright_runtime.http import subjects
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +136,7 @@ def there(
     with api(exchange.answer) as fake:
         auth = {"theirs": {**EXCHANGE, "tokenUrl": f"{fake.url}/token"}, "spare": {"type": "bearer", "env": "X_SPARE"}}
         apis = {"orders": {"baseUrl": fake.url, "auth": auth, "security": [["theirs"], ["spare"]]}}
-        whose = tool("whose", toolwright={"http": {"api": "orders", "url": "/whose"}})
+        whose = tool("whose", stubwright={"http": {"api": "orders", "url": "/whose"}})
         package = generate(folder, manifest([whose], apis=apis))
         with imported(folder, package) as module:
             app = import_module(f"{package}.server").asgi_app(object(), token_verifier=Verifier(seconds))

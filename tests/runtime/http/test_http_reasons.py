@@ -190,7 +190,7 @@ def test_a_number_that_no_double_holds(output: str, is_error: bool, tmp_path: Pa
     with running(tmp_path, tools, lambda _: answer) as there:
         result = there.call("get")
     assert result.is_error is is_error
-    said = result.content[0].text if is_error else result.meta["io.toolwright/output"]["violations"][0]["message"]
+    said = result.content[0].text if is_error else result.meta["io.stubwright/output"]["violations"][0]["message"]
     assert said == "The API answered 200 OK with the number 1e400, which is too large."
     if not is_error:
         assert result.content[0].text == '{"a": 1e400}'

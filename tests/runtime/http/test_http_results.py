@@ -17,9 +17,9 @@ from starlette.responses import Response, StreamingResponse
 from fake_api import Answer, Asked
 from http_tools import Running, called, running
 from packages import check, manifest
-from toolwright_runtime.http import events as runtime_events
-from toolwright_runtime.http.pagination import next_link
-from toolwright_runtime.server.features import large_results
+from stubwright_runtime.http import events as runtime_events
+from stubwright_runtime.http.pagination import next_link
+from stubwright_runtime.server.features import large_results
 
 STRICT = {
     "type": "object",
@@ -69,7 +69,7 @@ def test_an_answer_that_deviates_is_still_an_answer(
         listed, result = results(server, "put", mode, {})
         assert listed.output_schema is None  # a promise that is not kept would be refused by the client
         assert (result.is_error, result.structured_content, result.content[0].text) == (False, None, text)
-        said = result.meta["io.toolwright/output"]
+        said = result.meta["io.stubwright/output"]
         assert said["fits"] is False
         assert [each["keyword"] for each in said["violations"]] == [keyword]
         assert len(server.api.asked) == 1
@@ -87,7 +87,7 @@ def test_an_answer_that_fits_is_structured(mode: str, tmp_path: Path) -> None:
     with running(tmp_path, tools, lambda _: {"id": 1}, output="lenient") as server:
         _, result = results(server, "get", mode, {})
         assert (result.structured_content, result.is_error) == ({"id": 1}, False)
-        assert "io.toolwright/output" not in (result.meta or {})
+        assert "io.stubwright/output" not in (result.meta or {})
         assert outcome(server, lambda client: client.get()).id == 1
 
 
@@ -169,7 +169,7 @@ def test_a_header_of_another_type_does_not_fit(tmp_path: Path) -> None:
     with running(tmp_path, [called("pets", {}, http, outputSchema={"type": "integer"})], lambda _: answer) as server:
         result = server.call("pets")
         assert (result.is_error, result.structured_content) == (False, None)
-        assert result.meta["io.toolwright/output"]["violations"][0]["pointer"] == "/headers/total"
+        assert result.meta["io.stubwright/output"]["violations"][0]["pointer"] == "/headers/total"
 
 
 # --- Pages ---
@@ -340,7 +340,7 @@ def test_a_link_with_a_parameter_that_nobody_named(tmp_path: Path) -> None:
     with running(tmp_path, [page_tool("link")], lambda _: answer) as server:
         assert "`token`, which the call does not have: name it in `http.page.parameters`" in server.refused("list-pets")
     tool = page_tool("link")
-    tool["toolwright"]["http"]["page"] = {**tool["toolwright"]["http"]["page"], "parameters": ["token"]}
+    tool["stubwright"]["http"]["page"] = {**tool["stubwright"]["http"]["page"], "parameters": ["token"]}
     (tmp_path / "named").mkdir()
     with running(tmp_path / "named", [tool], lambda _: answer) as server:
         _, first = results(server, "list-pets", "legacy", {})
@@ -409,21 +409,21 @@ def problems(folder: Path, http: Mapping[str, Any], properties: Sequence[str] = 
 @pytest.mark.parametrize(
     ("http", "problem"),
     [
-        ({"select": ["/dat/*/id"]}, "TW266 no response of `pets` has `/dat` (did you mean `data`?)"),
-        ({"select": ["/data/*/idd"]}, "TW266 no response of `pets` has `/data/*/idd` (did you mean `id`?)"),
-        ({"select": ["/data/*/id/x"]}, "TW266 no response of `pets` has `/data/*/id/x` (remove this step)"),
-        ({"select": ["/next/*"]}, "TW266 no response of `pets` has `/next/*` (remove this step)"),
-        ({"page": {"by": "cursor"}}, "TW267 pages by cursor need `argument` (add `argument`)"),
+        ({"select": ["/dat/*/id"]}, "SW266 no response of `pets` has `/dat` (did you mean `data`?)"),
+        ({"select": ["/data/*/idd"]}, "SW266 no response of `pets` has `/data/*/idd` (did you mean `id`?)"),
+        ({"select": ["/data/*/id/x"]}, "SW266 no response of `pets` has `/data/*/id/x` (remove this step)"),
+        ({"select": ["/next/*"]}, "SW266 no response of `pets` has `/next/*` (remove this step)"),
+        ({"page": {"by": "cursor"}}, "SW267 pages by cursor need `argument` (add `argument`)"),
         (
             {"page": {"by": "offset", "argument": "skipp", "items": "/data"}},
-            "TW267 the tool has no argument `skipp` (did you mean `skip`?)",
+            "SW267 the tool has no argument `skipp` (did you mean `skip`?)",
         ),
-        ({"page": {"by": "link", "items": "/date"}}, "TW266 no response of `pets` has `/date` (did you mean `data`?)"),
+        ({"page": {"by": "link", "items": "/date"}}, "SW266 no response of `pets` has `/date` (did you mean `data`?)"),
         (
             {"page": {"by": "link", "items": "/data"}, "select": ["/next"]},
-            "TW267 `select` keeps nothing of `/data` (add pointers into the items to `select`)",
+            "SW267 `select` keeps nothing of `/data` (add pointers into the items to `select`)",
         ),
-        ({"responseHeaders": {"a": "X Y"}}, "TW265 `X Y` is not the name of a header"),
+        ({"responseHeaders": {"a": "X Y"}}, "SW265 `X Y` is not the name of a header"),
     ],
 )
 def test_what_cannot_be_is_found_before_it_is_served(http: Mapping[str, Any], problem: str, tmp_path: Path) -> None:
@@ -436,7 +436,7 @@ def test_an_argument_called_cursor_is_one_of_the_pages(tmp_path: Path) -> None:
     http = {"query": {"cursor": "{cursor}", "skip": "{skip}"}}
     page = {"by": "offset", "argument": "skip", "items": "/data"}
     (found,) = problems(tmp_path, {**http, "page": page}, ["skip", "cursor"])
-    assert found.startswith("TW267 the tool already has an argument `cursor`")
+    assert found.startswith("SW267 the tool already has an argument `cursor`")
     own = {"by": "cursor", "argument": "cursor", "items": "/data", "next": "/next"}
     assert problems(tmp_path, {**http, "page": own}, ["skip", "cursor"]) == []
 
@@ -512,7 +512,7 @@ def test_a_file_is_sent_with_its_name_and_type(tmp_path: Path) -> None:
 def test_a_name_for_a_file_that_nobody_gives(tmp_path: Path) -> None:
     http = {"method": "POST", "contentType": "multipart/form-data", "parts": {"skip": {"filename": "{nmae}"}}}
     (found,) = problems(tmp_path, http, ["skip", "name"])
-    assert found == "TW260 `pets` has no argument `nmae` (did you mean `name`?)"
+    assert found == "SW260 `pets` has no argument `nmae` (did you mean `name`?)"
 
 
 # --- Streams ---
@@ -617,7 +617,7 @@ def test_a_long_line_in_many_pieces_costs_what_it_is_long() -> None:
 def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: Path) -> None:
     body = {"id": 1, "more": "é" * 1000}
     tools = [called("get", {}, {"url": "/x", "large": "resource"}, outputSchema={"type": "object"})]
-    tools[0]["toolwright"]["policy"] = {"maxResultBytes": "1KiB"}
+    tools[0]["stubwright"]["policy"] = {"maxResultBytes": "1KiB"}
     with running(tmp_path, tools, lambda _: body, output="lenient") as server:
 
         async def go() -> tuple[Any, Any]:
@@ -677,5 +677,5 @@ def test_what_is_kept_is_bounded_and_belongs_to_who_asked(monkeypatch: pytest.Mo
 
 def test_a_part_promises_no_structure(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, {"large": "resource"})
-    assert found.startswith("TW264 part of a result of `pets` cannot fit its `outputSchema` (add `output: lenient`")
+    assert found.startswith("SW264 part of a result of `pets` cannot fit its `outputSchema` (add `output: lenient`")
     assert problems(tmp_path, {"large": "resource", "output": "lenient"}) == []

@@ -13,7 +13,7 @@ import pytest
 
 from fake_api import api
 from packages import generate, imported, manifest, tool
-from toolwright_runtime.http.servers import filled
+from stubwright_runtime.http.servers import filled
 
 REGION = {"env": "S_REGION", "default": "eu", "enum": ["eu", "us-1"]}
 ANY = {"env": "S_TENANT", "default": "a.b"}
@@ -59,7 +59,7 @@ def test_what_comes_out_is_a_base_url() -> None:
 
 def package(folder: Path, base: str, **variables: Any) -> str:
     said = {"baseUrl": base, "baseUrlEnv": "S_BASE", "variables": variables}
-    get = tool("get", {}, toolwright={"http": {"api": "fake", "url": "/x"}})
+    get = tool("get", {}, stubwright={"http": {"api": "fake", "url": "/x"}})
     return generate(folder, manifest([get], apis={"fake": said}))
 
 

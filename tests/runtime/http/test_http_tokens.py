@@ -109,7 +109,7 @@ def there(
 def package_of(folder: Path, url: str, scheme: dict[str, Any], security: Any = (("o",),)) -> str:
     auth = {"o": {"tokenUrl": f"{url}/token", "env": "O_TOKEN", **scheme}, "k": {"type": "bearer", "env": "K"}}
     said = {"baseUrl": f"{url}/v1", "baseUrlEnv": "O_URL", "auth": auth, "security": [list(way) for way in security]}
-    get = tool("get", {}, outputSchema={"type": "object"}, toolwright={"http": {"api": "fake", "url": "/x"}})
+    get = tool("get", {}, outputSchema={"type": "object"}, stubwright={"http": {"api": "fake", "url": "/x"}})
     return generate(folder, manifest([get], apis={"fake": said}))
 
 
@@ -235,7 +235,7 @@ def test_a_token_endpoint_that_is_slow_or_away(tmp_path: Path, monkeypatch: pyte
     issuer = Issuer(pause=0.6)
     with there(tmp_path, issuer, CLIENT, SECRETS, monkeypatch) as found:
         found.calls(0)  # so that the runtime is there
-        module = sys.modules["toolwright_runtime.http.tokens"]
+        module = sys.modules["stubwright_runtime.http.tokens"]
         monkeypatch.setattr(module, "_TIMEOUT", 0.2)
         (result,) = found.calls(1)
         assert "it did not answer within 0.2 seconds" in result.content[0].text

@@ -47,7 +47,7 @@ TOOLS = [
     called("events", {}, {"url": "/events", "accept": "text/event-stream"}),
     called("moved", {}, {"url": "/moved"}),
 ]
-TOOLS[4]["toolwright"]["policy"] = {"maxResultBytes": 2000}
+TOOLS[4]["stubwright"]["policy"] = {"maxResultBytes": 2000}
 LARGE = "line of text\n" * 500
 
 
@@ -78,7 +78,7 @@ async def odd(client: mcp.Client) -> None:
     result = await client.call_tool("odd", {})
     assert (result.is_error, result.structured_content) == (False, None)
     assert json.loads(result.content[0].text) == {"id": 1, "new": 2}  # type: ignore[union-attr]
-    assert (result.meta or {})["io.toolwright/output"]["fits"] is False
+    assert (result.meta or {})["io.stubwright/output"]["fits"] is False
 
 
 async def part(client: mcp.Client) -> None:

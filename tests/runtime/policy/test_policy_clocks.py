@@ -19,9 +19,9 @@ from limits import parse
 from limits.aio.strategies import MovingWindowRateLimiter
 
 import redis_server
-from toolwright_runtime.policy import shared_windows
-from toolwright_runtime.policy.shared_windows import SharedWindows
-from toolwright_runtime.state.stores import store_at
+from stubwright_runtime.policy import shared_windows
+from stubwright_runtime.policy.shared_windows import SharedWindows
+from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

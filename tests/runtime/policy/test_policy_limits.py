@@ -28,9 +28,9 @@ from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE
-from toolwright_runtime.policy import limits, windows
-from toolwright_runtime.policy.limits import _Slots
-from toolwright_runtime.policy.windows import Windows
+from stubwright_runtime.policy import limits, windows
+from stubwright_runtime.policy.limits import _Slots
+from stubwright_runtime.policy.windows import Windows
 
 pytestmark = pytest.mark.anyio
 
@@ -204,7 +204,7 @@ TEXT = {"text": {"type": "string"}}
 
 
 def _tool(name: str, properties: Mapping[str, Any] | None = None, ask: Any = None, **policy: Any) -> dict[str, Any]:
-    return tool(name, properties, toolwright={"policy": policy, **({} if ask is None else {"ask": ask})})
+    return tool(name, properties, stubwright={"policy": policy, **({} if ask is None else {"ask": ask})})
 
 
 TOOLS = [
@@ -314,7 +314,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("limited")
     with imported(folder, generate(folder, VALUE)) as package:
         for name in MADE:
-            policy = import_module(f"toolwright_runtime.policy.{name.lower()}")
+            policy = import_module(f"stubwright_runtime.policy.{name.lower()}")
             setattr(policy, name, partial(_noted, name, getattr(policy, name)))
         yield import_module(f"{package.__name__}.server")
 
@@ -405,7 +405,7 @@ async def test_a_rate_is_of_a_tool_and_says_when_to_try_again(
     handlers = Handlers()
     now = time.monotonic()
     clock = SimpleNamespace(monotonic=lambda: now, time=time.time)
-    monkeypatch.setattr(import_module("toolwright_runtime.policy.windows"), "time", clock)
+    monkeypatch.setattr(import_module("stubwright_runtime.policy.windows"), "time", clock)
     async with _connected(module, handlers, mode) as client:
         assert [await _said(client, "few") for _ in range(3)] == ["local"] * 3
         text = "! few may be called 3 times in an hour, and has been. Try again in 3,600 seconds."
@@ -638,7 +638,7 @@ async def test_refused_work_is_not_looked_at(module: Any, monkeypatch: pytest.Mo
             model = getattr(import_module(f"limited_mcp.models.{name}"), f"{name.title()}Input")
             validate = model.model_validate
             monkeypatch.setattr(model, "model_validate", partial(_counted, made, name, validate))
-        checked = import_module("toolwright_runtime.server.core.dispatcher").Validator
+        checked = import_module("stubwright_runtime.server.core.dispatcher").Validator
         validated = checked.find_errors
         monkeypatch.setattr(
             checked, "find_errors", lambda *given, **more: _counted(made, "find_errors", validated, *given, **more)

@@ -52,17 +52,17 @@ def _extension(scopes: Sequence[str], **more: Any) -> dict[str, Any]:
 
 
 BASE: dict[str, Any] = manifest(
-    [tool(name, toolwright=_extension(scopes)) for name, scopes in NEEDED.items()],
+    [tool(name, stubwright=_extension(scopes)) for name, scopes in NEEDED.items()],
     name="vault",
     resources=[
-        {"uri": f"res://{name}", "name": f"res {name}", "toolwright": _extension(scopes, text=name)}
+        {"uri": f"res://{name}", "name": f"res {name}", "stubwright": _extension(scopes, text=name)}
         for name, scopes in NEEDED.items()
     ],
     resourceTemplates=[
         {
             "uriTemplate": f"tpl://{name}/{{x}}",
             "name": f"tpl {name}",
-            "toolwright": _extension(scopes, complete={"x": ["value"]}),
+            "stubwright": _extension(scopes, complete={"x": ["value"]}),
         }
         for name, scopes in NEEDED.items()
     ],
@@ -70,7 +70,7 @@ BASE: dict[str, Any] = manifest(
         {
             "name": name,
             "arguments": [{"name": "x"}],
-            "toolwright": _extension(scopes, messages=[{"text": name}], complete={"x": ["value"]}),
+            "stubwright": _extension(scopes, messages=[{"text": name}], complete={"x": ["value"]}),
         }
         for name, scopes in NEEDED.items()
     ],
@@ -355,7 +355,7 @@ async def test_headers_tell_nobody_of_a_hidden_tool(tmp_path: Path) -> None:
     """A wrong header of a call is an error of its own only where the tool is there for the caller."""
     schema = {"place": {"type": "string", "x-mcp-header": "Place"}}
     policy = {"policy": {"scopes": ["read"]}}
-    value = manifest([tool("none", toolwright=policy), tool("one", schema, toolwright=policy)], name="vault")
+    value = manifest([tool("none", stubwright=policy), tool("one", schema, stubwright=policy)], name="vault")
     with imported(tmp_path, generate(tmp_path, value)):
         app = import_module("vault_mcp.server").asgi_app(Handlers(), allowed_hosts=["here"], token_verifier=Verifier())
         async with (
@@ -398,7 +398,7 @@ async def test_over_a_network_and_by_the_typed_client(made: Path, tmp_path: Path
     [([], "--scope admin --scope read"), (["--scope", "admin"], None), (["--scope", "read"], "add --scope admin")],
 )
 def test_the_local_user_is_told_what_is_not_there(granted: list[str], told: str | None, tmp_path: Path) -> None:
-    tools = [tool(f"to_{scope}", toolwright={"policy": {"scopes": [scope]}}) for scope in ("read", "admin")]
+    tools = [tool(f"to_{scope}", stubwright={"policy": {"scopes": [scope]}}) for scope in ("read", "admin")]
     auth = {"issuer": "https://auth.example.com", "audience": "https://x.example.com", "scopes": {"admin": ["read"]}}
     name = generate(tmp_path, manifest(tools, name="local", auth=auth))
     (tmp_path / "mine.py").write_text("class Mine:\n    def to_read(self, args, ctx): ...\n    to_admin = to_read\n")

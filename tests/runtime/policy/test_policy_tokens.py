@@ -23,10 +23,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from signing import Key, claims, raw
-from toolwright_runtime.observability import logs
-from toolwright_runtime.policy.keys import Keys
-from toolwright_runtime.policy.tokens import SKEW, Tokens
-from toolwright_runtime.server.transports.http.authentication import VerificationUnavailableError
+from stubwright_runtime.observability import logs
+from stubwright_runtime.policy.keys import Keys
+from stubwright_runtime.policy.tokens import SKEW, Tokens
+from stubwright_runtime.server.transports.http.authentication import VerificationUnavailableError
 
 pytestmark = pytest.mark.anyio
 
@@ -201,7 +201,7 @@ async def test_a_bad_token_is_refused(token: str, caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.DEBUG):
         assert await found.tokens().verify_token(token) is None
     assert "a token was refused" in caplog.text
-    assert all(len(record.getMessage()) < 400 for record in caplog.records if record.name.startswith("toolwright"))
+    assert all(len(record.getMessage()) < 400 for record in caplog.records if record.name.startswith("stubwright"))
     assert not token or token.strip(".") not in caplog.text or token == ".."
 
 

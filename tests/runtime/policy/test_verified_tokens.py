@@ -12,8 +12,8 @@ import pytest
 from jwt import PyJWK
 
 from signing import Key, claims
-from toolwright_runtime.policy import tokens
-from toolwright_runtime.policy.keys import Keys
+from stubwright_runtime.policy import tokens
+from stubwright_runtime.policy.keys import Keys
 
 ISSUER, AUDIENCE = "https://auth.example.com", "https://mcp.example.com"
 AUTH = {"issuer": ISSUER, "audience": AUDIENCE}

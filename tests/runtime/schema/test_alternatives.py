@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import modules
 import trees
-from toolwright_runtime.schema import validation
-from toolwright_runtime.schema.complexity import MOST_VISITS, Cost
-from toolwright_runtime.schema.error_tree import ErrorTree, ShallowSchema
-from toolwright_runtime.schema.validation import Validator
+from stubwright_runtime.schema import validation
+from stubwright_runtime.schema.complexity import MOST_VISITS, Cost
+from stubwright_runtime.schema.error_tree import ErrorTree, ShallowSchema
+from stubwright_runtime.schema.validation import Validator
 
 DEPTHS = (5, 25, 50, 95)
 TAGGED = ({"kind": "a"}, {"kind": "z"})
@@ -290,7 +290,7 @@ def test_a_class_around_a_value_counts_as_no_field() -> None:
 
 def test_a_schema_within_a_schema_of_ours_is_explained() -> None:
     """As `check` looks at defaults, which have the whole of their schema for references to lead to."""
-    root = {**trees.schema(), "$id": "toolwright:schema"}
-    schema = {"$defs": {"root": root}, "$ref": "toolwright:schema#"}
+    root = {**trees.schema(), "$id": "stubwright:schema"}
+    schema = {"$defs": {"root": root}, "$ref": "stubwright:schema#"}
     (line,) = Validator(schema).find_errors(trees.tree(60, {"kind": "a", "children": 1}, kind="b"))
     assert line.endswith("children: expected an array, got 1")

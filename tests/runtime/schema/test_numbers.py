@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from toolwright.diff.subsumption.proof import Judge, covers
-from toolwright_runtime.schema.numbers import exact_instance, exact_schema
-from toolwright_runtime.schema.validation import Validator, compile_schema
+from stubwright.diff.subsumption.proof import Judge, covers
+from stubwright_runtime.schema.numbers import exact_instance, exact_schema
+from stubwright_runtime.schema.validation import Validator, compile_schema
 
 VERDICTS = {
     "minimum": lambda bound, value: value >= bound,

@@ -15,8 +15,8 @@ import forked
 from packages import check, generate, imported, manifest, tool
 from server_fixture import exchange
 from serving import served
-from toolwright_runtime.mcp.downgrades import tool_for
-from toolwright_runtime.schema.objects import as_objects, describes_objects
+from stubwright_runtime.mcp.downgrades import tool_for
+from stubwright_runtime.schema.objects import as_objects, describes_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,7 +184,7 @@ def test_only_what_older_revisions_lose_is_a_warning(tmp_path: Path) -> None:
     tools = [tool(name, outputSchema=schema) for name, schema in OUTPUTS.items()]
     value = manifest(tools, schemas=SCHEMAS, protocol={"min": "2025-06-18"})
     (said,) = check(tmp_path, value)
-    assert said.code == "TW340"
+    assert said.code == "SW340"
     assert said.message.startswith("an `outputSchema` that allows values other than objects is new in revision 2026")
     assert said.help is not None
     assert "get neither the schema nor `structuredContent`" in said.help

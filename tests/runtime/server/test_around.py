@@ -14,7 +14,7 @@ import pytest
 
 from http_tools import called, running
 from packages import generate, imported, manifest, tool
-from toolwright_runtime import HandlerCall, Proceed, ToolError
+from stubwright_runtime import HandlerCall, Proceed, ToolError
 
 pytestmark = pytest.mark.anyio
 
@@ -27,12 +27,12 @@ MANIFEST: Final = manifest(
     [
         tool("count", NUMBER, outputSchema=COUNTED),
         tool("count_in_thread", NUMBER, outputSchema=COUNTED),
-        tool("erase", toolwright={"policy": {"confirm": True}}),
-        tool("work", toolwright={"task": {"ttl": "1h"}}, execution={"taskSupport": "required"}),
+        tool("erase", stubwright={"policy": {"confirm": True}}),
+        tool("work", stubwright={"task": {"ttl": "1h"}}, execution={"taskSupport": "required"}),
         tool("around"),
     ],
     resources=[{"name": "notes", "uri": "notes://all", "mimeType": "text/plain"}],
-    resourceTemplates=[{"name": "note", "uriTemplate": "notes://{id}", "toolwright": {"complete": {"id": "handler"}}}],
+    resourceTemplates=[{"name": "note", "uriTemplate": "notes://{id}", "stubwright": {"complete": {"id": "handler"}}}],
     prompts=[{"name": "greet", "arguments": [{"name": "who"}]}],
     name="surrounded",
 )

@@ -37,13 +37,13 @@ ERAS = ("legacy", "2026-07-28")
 SECRET = "hunter22-secret"
 SURE = {"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}}
 TOOLS = [
-    tool("ok", {"x": {"type": "integer"}, "pw": {"type": "string"}}, toolwright={"policy": {"redact": ["/pw"]}}),
+    tool("ok", {"x": {"type": "integer"}, "pw": {"type": "string"}}, stubwright={"policy": {"redact": ["/pw"]}}),
     tool("says_no"),
     tool("breaks"),
     tool("waits"),
-    tool("rare", toolwright={"policy": {"rateLimit": "1/hour"}}),
-    tool("admin", toolwright={"policy": {"scopes": ["admin"]}}),
-    tool("asks", toolwright=SURE),
+    tool("rare", stubwright={"policy": {"rateLimit": "1/hour"}}),
+    tool("admin", stubwright={"policy": {"scopes": ["admin"]}}),
+    tool("asks", stubwright=SURE),
 ]
 HANDLERS = """
     import asyncio
@@ -262,7 +262,7 @@ async def test_a_failure_before_the_handler_is_recorded_and_not_told(
 ) -> None:
     records: list[Any] = []
     server = package.build_server(handlers(), audit=records.append)
-    parts = import_module("toolwright_runtime.server.core.parts")
+    parts = import_module("stubwright_runtime.server.core.parts")
 
     def fail(*_: object) -> None:
         raise RuntimeError("internals")
@@ -292,7 +292,7 @@ def test_what_is_refused_over_http_is_recorded(tmp_path: Path) -> None:
         "onMissing": "challenge",
     }
     value = manifest(
-        [tool("admin", {"x": {}}, toolwright={"policy": {"scopes": ["admin"]}})], name="guarded", auth=auth
+        [tool("admin", {"x": {}}, stubwright={"policy": {"scopes": ["admin"]}})], name="guarded", auth=auth
     )
     generate(tmp_path, value)
     path = tmp_path / "audit.jsonl"
@@ -381,7 +381,7 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
         records.append(record)
 
     server = package.build_server(handlers())
-    recorder = import_module("toolwright_runtime.server.observability.audit")
+    recorder = import_module("stubwright_runtime.server.observability.audit")
     server.core.recorder = recorder.Recorder(package.TOOLS["ok"].package, recorder.AuditHook(hook), waiting=3)
     server.core.instrumentation._recorder = server.core.recorder
     async with mcp.Client(server) as client:
@@ -404,7 +404,7 @@ async def test_a_slow_hook_holds_no_call_up(package: Any, handlers: Any, caplog:
 @pytest.fixture
 def sink(package: Any) -> Any:
     assert package is not None
-    return import_module("toolwright_runtime.server.observability.audit_file").AuditFile
+    return import_module("stubwright_runtime.server.observability.audit_file").AuditFile
 
 
 async def test_a_new_file_is_its_owners_alone_and_is_appended_to(package: Any, handlers: Any, tmp_path: Path) -> None:
@@ -460,8 +460,8 @@ async def test_a_full_disk_is_told_once_and_a_line_says_what_was_lost(
     path = tmp_path / "audit.jsonl"
     path.symlink_to("/dev/full")
     server = package.build_server(handlers())
-    audit = import_module("toolwright_runtime.server.observability.audit")
-    files = import_module("toolwright_runtime.server.observability.audit_file")
+    audit = import_module("stubwright_runtime.server.observability.audit")
+    files = import_module("stubwright_runtime.server.observability.audit_file")
     recorder = audit.Recorder(package.TOOLS["ok"].package, files.AuditFile(path), waiting=2)
     server.core.instrumentation._recorder = recorder
     async with mcp.Client(server) as client:
@@ -489,7 +489,7 @@ async def test_a_line_that_was_cut_begins_anew_in_a_new_file(
         for number in range(2):
             await client.call_tool("ok", {"x": number})
     made, write = sink(path), os.write
-    first = len(import_module("toolwright_runtime.server.observability.audit_file").line(records[0]))
+    first = len(import_module("stubwright_runtime.server.observability.audit_file").line(records[0]))
     cut = iter([first + 10])
 
     def short(descriptor: int, data: bytes) -> int:

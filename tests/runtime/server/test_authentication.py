@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from packages import generate, imported, manifest, tool
-from toolwright_runtime.server.core.principal import ANONYMOUS, Principal, current, local, of_token
-from toolwright_runtime.server.transports.http.authentication import Authentication, VerificationUnavailableError
+from stubwright_runtime.server.core.principal import ANONYMOUS, Principal, current, local, of_token
+from stubwright_runtime.server.transports.http.authentication import Authentication, VerificationUnavailableError
 
 pytestmark = pytest.mark.anyio
 
@@ -291,7 +291,7 @@ async def _application(
     folder: Path, auth: Mapping[str, Any] | None, **options: Any
 ) -> AsyncIterator[httpx2.AsyncClient]:
     more = {} if auth is None else {"auth": auth}
-    value = manifest([tool("hello", toolwright={"policy": {"scopes": ["x"]}})], name="doors", **more)
+    value = manifest([tool("hello", stubwright={"policy": {"scopes": ["x"]}})], name="doors", **more)
     with imported(folder, generate(folder, value)) as package:
         from importlib import import_module
 

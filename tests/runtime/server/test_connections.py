@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.server.main import listen
-from toolwright_runtime.server.transports.http.listener import connections
-from toolwright_runtime.server.transports.http.listener.connections import Bounds, Connections, tell_of_errors
-from toolwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
-from toolwright_runtime.server.transports.http.uploads import Uploads
+from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.transports.http.listener import connections
+from stubwright_runtime.server.transports.http.listener.connections import Bounds, Connections, tell_of_errors
+from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
+from stubwright_runtime.server.transports.http.uploads import Uploads
 
 pytestmark = pytest.mark.anyio
 
@@ -107,7 +107,7 @@ async def until(is_so: Callable[[], bool]) -> None:
     "said", [b"", b"POST / HTTP/1.1\r\nHost: x\r\nX-A: ", GET + b"GET / HTTP", POST + b"begun"], ids=range(4)
 )
 async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0)
     async with served(App(), Bounds(9, None, head=0.3)) as (port, all_):
         reader, writer = await link(port, said)
 
@@ -127,7 +127,7 @@ async def test_a_request_without_an_end_is_closed_in_time(said: bytes, monkeypat
 
 async def test_a_connection_that_was_used_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where its last answer came before the time was over that it was given first: one timer moves on."""
-    monkeypatch.setattr("toolwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0.2)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.listener.graceful_shutdown.IDLE", 0.2)
     async with served(App(), Bounds(9, None, head=0.4)) as (port, all_):
         reader, writer = await link(port)
         for _ in range(4):

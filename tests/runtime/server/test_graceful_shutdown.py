@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sse_starlette.sse import AppStatus
 
-from toolwright_runtime.server.main import listen
-from toolwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
+from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 
 REQUEST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 

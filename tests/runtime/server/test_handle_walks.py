@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 import redis_server
-from toolwright_runtime.server.core.principal import Principal
-from toolwright_runtime.server.features.handles import (
+from stubwright_runtime.server.core.principal import Principal
+from stubwright_runtime.server.features.handles import (
     Bound,
     Handle,
     HandleRegistry,
@@ -27,9 +27,9 @@ from toolwright_runtime.server.features.handles import (
     TooManyHandles,
     UnknownHandle,
 )
-from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.store import Store
-from toolwright_runtime.state.stores import store_at
+from stubwright_runtime.state.memory import MemoryStore
+from stubwright_runtime.state.store import Store
+from stubwright_runtime.state.stores import store_at
 
 _T = TypeVar("_T")
 Counts = Handle[Any, str]

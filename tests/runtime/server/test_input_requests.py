@@ -17,11 +17,11 @@ import pytest
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import piped
-from toolwright_runtime.server.features.input_requests import MissingCapability
-from toolwright_runtime.server.features.truncation import truncate
-from toolwright_runtime.server.transports.stdio.connection import Connection
-from toolwright_runtime.server.transports.stdio.wire import Line
-from toolwright_runtime.state.nonces import Nonces, new_nonce
+from stubwright_runtime.server.features.input_requests import MissingCapability
+from stubwright_runtime.server.features.truncation import truncate
+from stubwright_runtime.server.transports.stdio.connection import Connection
+from stubwright_runtime.server.transports.stdio.wire import Line
+from stubwright_runtime.state.nonces import Nonces, new_nonce
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -62,26 +62,26 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("asking")
     value = manifest(
         [
-            tool("ask", {"x": {"type": "integer"}}, toolwright={"ask": ASK}),
-            tool("other", toolwright={"ask": ASK}),
+            tool("ask", {"x": {"type": "integer"}}, stubwright={"ask": ASK}),
+            tool("other", stubwright={"ask": ASK}),
             tool(
                 "pay",
                 {"card": {"type": "string"}, "sum": {"type": "integer"}},
-                toolwright={"policy": {"confirm": True, "redact": ["/card"]}},
+                stubwright={"policy": {"confirm": True, "redact": ["/card"]}},
             ),
-            tool("trust", toolwright={"policy": {"confirm": {"fallback": "allow"}}}),
+            tool("trust", stubwright={"policy": {"confirm": {"fallback": "allow"}}}),
             tool(
                 "close",
                 {"id": {"type": "integer"}, "note": {"type": "string"}, "tags": {"default": []}, "who": {}},
                 title="Close a ticket",
-                toolwright={"policy": {"confirm": {"message": CLOSE}, "redact": ["/who/password"]}},
+                stubwright={"policy": {"confirm": {"message": CLOSE}, "redact": ["/who/password"]}},
             ),
         ],
         name="asking",
         python={"features": ["sampling"]},
-        prompts=[{"name": "hello", "arguments": [{"name": "tone"}], "toolwright": {"ask": {"who": ASK["who"]}}}],
+        prompts=[{"name": "hello", "arguments": [{"name": "tone"}], "stubwright": {"ask": {"who": ASK["who"]}}}],
         resourceTemplates=[
-            {"uriTemplate": "page://{name}", "name": "page", "toolwright": {"ask": {"who": ASK["who"]}}}
+            {"uriTemplate": "page://{name}", "name": "page", "stubwright": {"ask": {"who": ASK["who"]}}}
         ],
     )
     name = generate(folder, value)
@@ -319,7 +319,7 @@ MISFITS: dict[str, tuple[Any, str]] = {
     "sign_in": ({}, "action: Field required"),
     "sample": ({"role": "nobody"}, "role: "),
     "roots": ({"roots": 5}, "roots: "),
-    "toolwright.confirm": ({"action": 1}, "action: "),
+    "stubwright.confirm": ({"action": 1}, "action: "),
 }
 """Answers that are none of MCP's: to a form, a URL, a model, the question for folders, and a confirmation."""
 
@@ -328,7 +328,7 @@ FITS: dict[str, Any] = {
     "sign_in": {"action": "accept"},
     "sample": {"role": "assistant", "content": {"type": "text", "text": "Yo"}, "model": "m"},
     "roots": {"roots": []},
-    "toolwright.confirm": {"action": "accept", "content": {"confirm": True}},
+    "stubwright.confirm": {"action": "accept", "content": {"confirm": True}},
 }
 ALL: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 
@@ -355,8 +355,8 @@ async def test_whatever_does_not_fit_is_asked_again_saying_why(package: ModuleTy
         while "method" in (message := await receive()):
             params = message.get("params") or {}
             told = params.get("message", "").partition("\n\nThe last answer does not fit: ")[2]
-            told = told or params.get("_meta", {}).get("io.toolwright/refused", "")
-            form = "toolwright.confirm" if name == "pay" else "who"
+            told = told or params.get("_meta", {}).get("io.stubwright/refused", "")
+            form = "stubwright.confirm" if name == "pay" else "who"
             key = keys.get(message["method"], "sign_in" if params.get("mode") == "url" else form)
             if told:
                 seen.append(key)
@@ -364,7 +364,7 @@ async def test_whatever_does_not_fit_is_asked_again_saying_why(package: ModuleTy
                 assert "pydantic" not in told
             await send({"id": message["id"], "result": FITS[key] if told else MISFITS[key][0]})
     assert "isError" not in message["result"], message
-    assert seen == (["toolwright.confirm"] if name == "pay" else ["who", "sign_in", "sample", "roots"])
+    assert seen == (["stubwright.confirm"] if name == "pay" else ["who", "sign_in", "sample", "roots"])
 
 
 async def test_what_is_no_answer_is_refused_and_spends_nothing(package: ModuleType) -> None:
@@ -392,9 +392,9 @@ async def test_a_client_that_fails_to_ask_is_told_so(package: ModuleType) -> Non
 
 
 async def test_leave_cannot_be_given_before_it_is_asked_for(package: ModuleType) -> None:
-    answered = {"name": "pay", "inputResponses": {"toolwright.confirm": {"action": "accept"}}, **CAN}
+    answered = {"name": "pay", "inputResponses": {"stubwright.confirm": {"action": "accept"}}, **CAN}
     [asked] = await exchange(server(package, twice), "2026-07-28", ("tools/call", answered))
-    assert list(asked["inputRequests"]) == ["toolwright.confirm"]
+    assert list(asked["inputRequests"]) == ["stubwright.confirm"]
 
 
 async def test_only_pages_of_the_web_are_opened(package: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
@@ -598,7 +598,7 @@ async def test_state_that_is_not_ours_is_refused(package: ModuleType, monkeypatc
 
 
 PAY = {"name": "pay", "arguments": {"sum": 3}}
-YES = {"toolwright.confirm": {"action": "accept", "content": {"confirm": True}}}
+YES = {"stubwright.confirm": {"action": "accept", "content": {"confirm": True}}}
 
 
 @pytest.mark.parametrize(
@@ -859,8 +859,8 @@ async def test_a_generated_client_says_yes(package: ModuleType, era: str) -> Non
 async def test_the_policy_of_all_tools_holds_where_one_says_nothing_else(tmp_path: Path) -> None:
     tools = [
         tool("pay", {"card": {"type": "string"}}),
-        tool("look", toolwright={"policy": {"confirm": False}}),
-        tool("tell", {"card": {"type": "string"}}, toolwright={"policy": {"redact": []}}),
+        tool("look", stubwright={"policy": {"confirm": False}}),
+        tool("tell", {"card": {"type": "string"}}, stubwright={"policy": {"redact": []}}),
     ]
     value = manifest(tools, name="guarded", policy={"confirm": True, "redact": ["/card"]})
 

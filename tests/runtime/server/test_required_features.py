@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from packages import generate, imported, manifest, tool
-from toolwright_runtime.server.core.required_features import EXTENSION, MANIFEST, POLICY, UnsupportedManifestError
+from stubwright_runtime.server.core.required_features import EXTENSION, MANIFEST, POLICY, UnsupportedManifestError
 
 SERVED: Mapping[str, tuple[Any, str]] = {
     "concurrency": (2, "tests/runtime/policy/test_policy_limits.py::test_a_thread_keeps_its_place_until_it_ends"),
@@ -38,7 +38,7 @@ NOT_FOR_SERVERS = {"onStateLoss", "trusted"}
 
 
 def _schema() -> Any:
-    return json.loads((files("toolwright") / "compile" / "manifest.schema.json").read_text("utf-8"))
+    return json.loads((files("stubwright") / "compile" / "manifest.schema.json").read_text("utf-8"))
 
 
 def test_each_part_of_a_policy_has_a_test_of_its_serving() -> None:
@@ -73,7 +73,7 @@ def test_all_that_the_manifest_can_say_is_known() -> None:
     assert {*schema["properties"]} - compiler <= MANIFEST
     extensions = {*schema["$defs"]["toolOptions"]["properties"]}
     for kind in ("resource", "resourceTemplate", "prompt"):
-        extensions |= {*schema["$defs"][kind]["properties"]["toolwright"]["properties"]}
+        extensions |= {*schema["$defs"][kind]["properties"]["stubwright"]["properties"]}
     assert extensions - {"lint"} <= EXTENSION
 
 
@@ -101,13 +101,13 @@ def test_what_nobody_knows_is_not_left_open(place: str, words: str, tmp_path: Pa
     elif place == "policy":
         said["policy"] = UNKNOWN
     else:
-        said["tools"][0]["toolwright"] = UNKNOWN if place == "tool" else {"policy": UNKNOWN}
+        said["tools"][0]["stubwright"] = UNKNOWN if place == "tool" else {"policy": UNKNOWN}
     path.write_text(json.dumps(said))
     with imported(tmp_path, "kept_mcp"):
         server = import_module("kept_mcp.server")
         for start in (server.build_server, server.asgi_app):
             with pytest.raises(
                 UnsupportedManifestError,
-                match=f"declares `{words}`, which this version of toolwright-runtime does not support",
+                match=f"declares `{words}`, which this version of stubwright-runtime does not support",
             ):
                 start(Handlers())

@@ -18,13 +18,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 from starlette.responses import PlainTextResponse
 
-from toolwright_runtime.server.core.principal import Principal
-from toolwright_runtime.server.transports.http import resumption
-from toolwright_runtime.server.transports.http.awaited import Awaited
-from toolwright_runtime.server.transports.http.resumption import Resumption, SharedReplay
-from toolwright_runtime.server.transports.http.streams import Bounded, Streams, TooManyStreamsError
-from toolwright_runtime.state.store import Store
-from toolwright_runtime.state.stores import store_at
+from stubwright_runtime.server.core.principal import Principal
+from stubwright_runtime.server.transports.http import resumption
+from stubwright_runtime.server.transports.http.awaited import Awaited
+from stubwright_runtime.server.transports.http.resumption import Resumption, SharedReplay
+from stubwright_runtime.server.transports.http.streams import Bounded, Streams, TooManyStreamsError
+from stubwright_runtime.state.store import Store
+from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

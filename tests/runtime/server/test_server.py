@@ -46,15 +46,15 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def api(package: Any) -> Any:
-    """The names that handlers use, from the package itself: its classes are not toolwright's."""
+    """The names that handlers use, from the package itself: its classes are not stubwright's."""
     tools = importlib.import_module("sdk_weather_mcp.registry").TOOLS
-    content = importlib.import_module("toolwright_runtime.server.handlers.content")
+    content = importlib.import_module("stubwright_runtime.server.handlers.content")
     return SimpleNamespace(
-        Reply=importlib.import_module("toolwright_runtime.server.handlers.returns").Reply,
+        Reply=importlib.import_module("stubwright_runtime.server.handlers.returns").Reply,
         text=content.text,
         audio=content.audio,
         link=content.link,
-        ToolError=importlib.import_module("toolwright_runtime.errors").ToolError,
+        ToolError=importlib.import_module("stubwright_runtime.errors").ToolError,
         Weather=tools["get-weather"].Output,
         Cities=tools["cities"].Output,
     )
@@ -95,7 +95,7 @@ def error_text(result: dict[str, Any]) -> str:
 async def test_tools_go_out_as_the_manifest_has_them(package: Any, revision: str) -> None:
     first, second = await exchange(serve(package), revision, ("tools/list", {}), ("tools/list", {}))
     cities = CITIES if revision == "2026-07-28" else {k: v for k, v in CITIES.items() if k != "outputSchema"}
-    tools = [{k: v for k, v in tool.items() if k != "toolwright"} for tool in (WEATHER, SAY, cities)]
+    tools = [{k: v for k, v in tool.items() if k != "stubwright"} for tool in (WEATHER, SAY, cities)]
     assert json.dumps(first["tools"]) == json.dumps(tools), "key order and nulls included"
     assert first == second
     rest = {key: value for key, value in first.items() if key != "tools"}
@@ -330,7 +330,7 @@ async def test_nothing_that_a_handler_raises_ends_the_server(
 
 
 async def test_a_tool_error_is_told_whoever_defines_it(package: Any, api: Any) -> None:
-    from toolwright_runtime.errors import ToolError
+    from stubwright_runtime.errors import ToolError
 
     async def group(args: Any, ctx: Any) -> None:
         async with anyio.create_task_group():

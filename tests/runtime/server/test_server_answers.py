@@ -46,8 +46,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     ask = {"ask": {"who": {"message": "Who are you?", "schema": WHO}}}
     tools = [
-        tool("greet", {"times": {"type": "integer", "default": 1}}, toolwright=ask),
-        tool("pay", {"sum": {"type": "integer"}}, toolwright={"policy": {"confirm": True}}),
+        tool("greet", {"times": {"type": "integer", "default": 1}}, stubwright=ask),
+        tool("pay", {"sum": {"type": "integer"}}, stubwright={"policy": {"confirm": True}}),
     ]
     generate(folder, manifest(tools, name="process", emit=["server"], python={"handlers": "desk:Handlers"}))
     (folder / "desk.py").write_text(HANDLERS)
@@ -91,7 +91,7 @@ def test_a_question_after_the_client_left_fails_at_once(process: Process) -> Non
     assert "needs the user's confirmation, and the client could not ask for it" in rest.decode()
 
 
-YES = {"toolwright.confirm": {"action": "accept", "content": {"confirm": True}}}
+YES = {"stubwright.confirm": {"action": "accept", "content": {"confirm": True}}}
 CALL = {"name": "pay", "arguments": {"sum": 3}}
 META = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": CAN}
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import mcp_types as types
 import pytest
 
-from toolwright_runtime.mcp.vocabulary import is_reserved
-from toolwright_runtime.server.core.content_blocks import block
-from toolwright_runtime.server.handlers.content import audio, embedded, image, link, text
+from stubwright_runtime.mcp.vocabulary import is_reserved
+from stubwright_runtime.server.core.content_blocks import block
+from stubwright_runtime.server.handlers.content import audio, embedded, image, link, text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -54,7 +54,7 @@ def shop(name: str = "shop", **more: Any) -> dict[str, Any]:
             tool("merge", {"tree": {"$ref": "#/schemas/Tree"}, "by_name": {"additionalProperties": BASKET}}),
             tool("choose", {"basket_id": CHOICE}),
             tool("tell", {"basket_id": {"type": "string"}}, outputSchema=GIVEN),
-            tool("say", {"basket_id": BASKET}, toolwright={"policy": {"confirm": True}}),
+            tool("say", {"basket_id": BASKET}, stubwright={"policy": {"confirm": True}}),
         ],
         name=name,
         schemas={"Mark": BASKET, "Tree": TREE},
@@ -459,8 +459,8 @@ async def test_only_tools_have_handles(folder: Path, tmp_path: Path) -> None:
 
 async def test_makers_are_named_to_those_who_may_use_them(tmp_path: Path) -> None:
     value = shop("scoped")
-    value["tools"][0]["toolwright"] = {"policy": {"scopes": ["make"]}}
-    value["lint"] = {"ignore": ["TW336"]}
+    value["tools"][0]["stubwright"] = {"policy": {"scopes": ["make"]}}
+    value["lint"] = {"ignore": ["SW336"]}
     generate(tmp_path, value)
     with imported(tmp_path, "scoped_mcp") as package:
         for scopes, makers in (((), "tell makes a new one"), (("make",), "create_basket or tell makes a new one")):

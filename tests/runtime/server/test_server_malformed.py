@@ -11,9 +11,9 @@ import pytest
 
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
-from toolwright_runtime.server.transports.framing import incoming
-from toolwright_runtime.server.transports.stdio.wire import LONGEST
-from toolwright_runtime.values.nesting import DEEPEST, is_too_deep
+from stubwright_runtime.server.transports.framing import incoming
+from stubwright_runtime.server.transports.stdio.wire import LONGEST
+from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ REVISIONS = ("2025-06-18", "2026-07-28")
 
 HANDLERS = """
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
-from toolwright_runtime.server.handlers.returns import Reply
+from stubwright_runtime.server.handlers.returns import Reply
 from process_mcp.handlers import WeatherHandlers
 
 def nested(levels):

@@ -49,13 +49,13 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         pageSize=2,
         cache={"ttl": "5m", "scope": "public"},
         resources=[
-            {"uri": "docs://a", "name": "a", "mimeType": "text/plain", "x": None, "toolwright": {"text": "A"}},
-            {"uri": "docs://notes", "name": "notes", "toolwright": {"file": "docs/notes.md"}},
+            {"uri": "docs://a", "name": "a", "mimeType": "text/plain", "x": None, "stubwright": {"text": "A"}},
+            {"uri": "docs://notes", "name": "notes", "stubwright": {"file": "docs/notes.md"}},
             {
                 "uri": "docs://pixel",
                 "name": "pixel",
                 "mimeType": "image/png",
-                "toolwright": {"file": "docs/pixel.png"},
+                "stubwright": {"file": "docs/pixel.png"},
             },
             {"uri": "docs://live", "name": "live", "mimeType": "text/plain"},
         ],
@@ -64,7 +64,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
                 "uriTemplate": "weather://{city}/now{?units}",
                 "name": "current",
                 "mimeType": "application/json",
-                "toolwright": {"complete": {"city": CITIES, "units": "handler"}},
+                "stubwright": {"complete": {"city": CITIES, "units": "handler"}},
             },
             {"uriTemplate": "weather://{city}/in{/path*}", "name": "any"},
         ],
@@ -78,7 +78,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
                     {"name": "language", "required": True},
                     {"name": "tone"},
                 ],
-                "toolwright": {
+                "stubwright": {
                     "messages": [
                         {"text": "Review {{ language }}, {{tone}}:\n{{code}}"},
                         {"role": "assistant", "image": {"file": "docs/pixel.png", "mimeType": "image/png"}},
@@ -590,7 +590,7 @@ async def test_names_differ_by_case(package: ModuleType) -> None:
 async def test_keys_of_meta_that_are_mcps_do_not_go_out(package: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     async def first(args: Any, ctx: Any) -> Any:
         meta = {"io.modelcontextprotocol/serverInfo": {"name": "other"}, "example.com/a": 1}
-        return importlib.import_module("toolwright_runtime").Reply("hi", meta=meta)
+        return importlib.import_module("stubwright_runtime").Reply("hi", meta=meta)
 
     for revision in ("legacy", "2026-07-28"):
         async with client(package, revision, first=first) as made:
@@ -610,7 +610,7 @@ async def test_the_capabilities_follow_from_the_manifest(tmp_path: Any) -> None:
         async with mcp.Client(package.build_server(handlers), mode="legacy") as made:
             has = made.server_capabilities.model_dump(exclude_none=True)
         assert has == {"logging": {}, "tools": {"list_changed": True}}
-        runtime = importlib.import_module("toolwright_runtime")
+        runtime = importlib.import_module("stubwright_runtime")
         assert not (set(runtime.__path__) and {"resources", "prompts", "completion"} & set(dir(runtime)))
     with imported(tmp_path, declared) as package:
         async with mcp.Client(package.build_server(handlers), mode="legacy") as made:
@@ -640,7 +640,7 @@ async def test_resources_in_results_that_nobody_declared_are_told_once(
 
 
 async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
-    prompts = [{"name": "p", "toolwright": {"messages": [{"text": "hi"}]}}]
+    prompts = [{"name": "p", "stubwright": {"messages": [{"text": "hi"}]}}]
     without = generate(tmp_path, manifest([], name="without", prompts=prompts))
     meant = {"name": "meant", "version": "1", "capabilities": {"tools": True}}
     declared = generate(tmp_path, {**manifest([], name="meant"), "server": meant})
@@ -662,7 +662,7 @@ async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
 
 
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
-    archive = importlib.import_module("toolwright_runtime.server.transports.http.replay").Archive()
+    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive()
     replay = archive.session(events=5)
     message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
     first = await replay.store_event("a", None)
@@ -688,7 +688,7 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
 
 
 async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
-    archive = importlib.import_module("toolwright_runtime.server.transports.http.replay").Archive()
+    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive()
     replay = archive.session(size=2000)
     sent: list[Any] = []
 
@@ -702,7 +702,7 @@ async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
 
 
 async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleType) -> None:
-    archive = importlib.import_module("toolwright_runtime.server.transports.http.replay").Archive(20_000)
+    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive(20_000)
     big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
     sent: list[Any] = []
 
@@ -726,7 +726,7 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
 
 
 async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package: ModuleType) -> None:
-    archive = importlib.import_module("toolwright_runtime.server.transports.http.replay").Archive(30_000, 20_000)
+    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive(30_000, 20_000)
     big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
     huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
 
@@ -799,7 +799,7 @@ async def test_what_is_off_is_not_read_through_a_template(tmp_path: Any) -> None
     value = manifest(
         [],
         name="shadow",
-        resources=[{"uri": "w://oslo/now", "name": "oslo", "toolwright": {"text": "own"}}],
+        resources=[{"uri": "w://oslo/now", "name": "oslo", "stubwright": {"text": "own"}}],
         resourceTemplates=[{"uriTemplate": "w://{city}/now", "name": "any"}],
     )
     with imported(tmp_path, generate(tmp_path, value)) as package:
@@ -814,8 +814,8 @@ async def test_what_is_off_is_not_read_through_a_template(tmp_path: Any) -> None
 @pytest.mark.parametrize(
     "more",
     [
-        {"prompts": [{"name": "p", "toolwright": {"messages": [{"text": "hi"}]}}]},
-        {"resources": [{"uri": "a://b", "name": "b", "toolwright": {"text": "B"}}]},
+        {"prompts": [{"name": "p", "stubwright": {"messages": [{"text": "hi"}]}}]},
+        {"resources": [{"uri": "a://b", "name": "b", "stubwright": {"text": "B"}}]},
         {"emit": ["server"]},
         {"emit": ["client"]},
         {"prompts": [], "resources": [], "resourceTemplates": []},

@@ -18,10 +18,10 @@ import httpx2
 import pytest
 
 import forked
-import toolwright
+import stubwright
 from server_fixture import HELLO, write_package
 from server_process import Process
-from toolwright_runtime.server.main import listen
+from stubwright_runtime.server.main import listen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -297,11 +297,11 @@ def test_http(project: Path) -> None:
 def test_requests_are_logged_as_far_as_the_level_allows(level: str, logged: str, tmp_path: Path) -> None:
     program = f"""
 import logging
-from toolwright_runtime.observability.logs import set_up
+from stubwright_runtime.observability.logs import set_up
 set_up({level!r})
 print(*(logging.getLogger(name).isEnabledFor(logging.INFO) for name in ("uvicorn.access", "mcp")))
 """
-    done = forked.python(["-c", program], tmp_path, path=[Path(toolwright.__file__).parents[1]])
+    done = forked.python(["-c", program], tmp_path, path=[Path(stubwright.__file__).parents[1]])
     assert (done.stdout, done.stderr) == (f"{logged}\n", "")
 
 
@@ -329,7 +329,7 @@ def test_small_answers_are_sent_at_once() -> None:
 
 PROGRAM = """
 import json, sys
-from toolwright_runtime.server.main import main
+from stubwright_runtime.server.main import main
 from process_mcp.registry import PACKAGE
 
 for arguments in json.loads(sys.argv[1]):

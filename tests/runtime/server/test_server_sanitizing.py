@@ -24,10 +24,10 @@ from mcp_types import (
 
 from packages import generate, imported, manifest, tool
 from server_fixture import exchange
-from toolwright_runtime.server.core.content_blocks import block
-from toolwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
-from toolwright_runtime.server.handlers.content import embedded, link, text
-from toolwright_runtime.values.sanitizing import Cleaned, clean
+from stubwright_runtime.server.core.content_blocks import block
+from stubwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
+from stubwright_runtime.server.handlers.content import embedded, link, text
+from stubwright_runtime.values.sanitizing import Cleaned, clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,8 +186,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Mod
     made = {}
     for extent in EXTENTS:
         tools = [tool("plain"), tool("data", outputSchema=SCHEMA)]
-        tools += [tool(f"plain_{own}", toolwright={"policy": {"sanitize": own}}) for own in EXTENTS]
-        tools += [tool(f"data_{own}", outputSchema=SCHEMA, toolwright={"policy": {"sanitize": own}}) for own in EXTENTS]
+        tools += [tool(f"plain_{own}", stubwright={"policy": {"sanitize": own}}) for own in EXTENTS]
+        tools += [tool(f"data_{own}", outputSchema=SCHEMA, stubwright={"policy": {"sanitize": own}}) for own in EXTENTS]
         value = manifest(
             tools,
             name=f"clean_{extent}",
@@ -196,7 +196,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Mod
                 {
                     "name": "filled",
                     "arguments": [{"name": "a"}],
-                    "toolwright": {"messages": [{"text": "{{a}}"}]},
+                    "stubwright": {"messages": [{"text": "{{a}}"}]},
                 },
             ],
             resources=[{"uri": "x://r", "name": "r"}],

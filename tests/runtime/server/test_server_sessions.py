@@ -111,7 +111,7 @@ def test_a_session_ends_when_nobody_uses_it_and_there_are_so_many(package: Modul
     def none(args: object, ctx: object) -> None: ...
 
     server = package.build_server(SimpleNamespace(get_weather=none, say=none, cities=none))
-    runtime = importlib.import_module("toolwright_runtime.server.transports.http.asgi")
+    runtime = importlib.import_module("stubwright_runtime.server.transports.http.asgi")
     app = runtime.asgi_app(server.core, session_idle_timeout=0.5, max_sessions=2)
     with asgi(app) as root, httpx2.Client(timeout=15) as web:
         url = f"{root}/mcp"

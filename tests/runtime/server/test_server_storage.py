@@ -31,10 +31,10 @@ MANIFEST = manifest(
     [
         tool("plain", _TEXT),
         tool("work", _TEXT, **_TASK),
-        tool("hold", _TEXT, **_TASK, toolwright={"task": {"most": 2}}),
+        tool("hold", _TEXT, **_TASK, stubwright={"task": {"most": 2}}),
         tool("report", _TEXT, **_TASK),
-        tool("ask", **_TASK, toolwright={"ask": {"who": {"message": "Who?", "schema": _NAMED}}}),
-        tool("raised", _TEXT, **_TASK, toolwright={"policy": {"maxArgumentBytes": "2MiB"}}),
+        tool("ask", **_TASK, stubwright={"ask": {"who": {"message": "Who?", "schema": _NAMED}}}),
+        tool("raised", _TEXT, **_TASK, stubwright={"policy": {"maxArgumentBytes": "2MiB"}}),
         tool("put", _TEXT, outputSchema={"type": "object", "properties": _BOX, "required": ["box"]}),
     ],
     name="storing",

@@ -103,7 +103,7 @@ async def served(package: ModuleType, handlers: Any = None, **options: Any) -> A
 @contextmanager
 def held(package: ModuleType, seconds: float) -> Iterator[None]:
     """Within the block, tokens hold for so many seconds from its start."""
-    expiry: Any = importlib.import_module("toolwright_runtime.server.middlewares.expiry")
+    expiry: Any = importlib.import_module("stubwright_runtime.server.middlewares.expiry")
     start, before = time.time(), expiry.clock
     expiry.clock = lambda: EXPIRES - seconds + time.time() - start
     try:
@@ -275,7 +275,7 @@ async def test_one_caller_listens_so_often_and_all_together_do(package: ModuleTy
 
 async def test_a_client_without_http_listens_so_often(package: ModuleType) -> None:
     server = package.build_server(Handlers())
-    streams = importlib.import_module("toolwright_runtime.server.transports.http.streams")
+    streams = importlib.import_module("stubwright_runtime.server.transports.http.streams")
     assert (streams.LISTENERS, streams.LISTENERS_EACH) == (1000, 100)
     server.limit_listeners(streams.Streams(10, 2))
     async with in_memory(server, STATELESS, {}) as wire:

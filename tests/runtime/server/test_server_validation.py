@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.schema.validation import Validator
+from stubwright_runtime.schema.validation import Validator
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 

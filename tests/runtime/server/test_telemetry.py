@@ -37,14 +37,14 @@ from serving import served
 SECRET = "hunter22-secret"
 VALUE = manifest(
     [
-        tool("ok", {"x": {"type": "integer"}, "pw": {"type": "string"}}, toolwright={"policy": {"redact": ["/pw"]}}),
+        tool("ok", {"x": {"type": "integer"}, "pw": {"type": "string"}}, stubwright={"policy": {"redact": ["/pw"]}}),
         tool("says_no"),
-        tool("breaks", {"pw": {"type": "string"}}, toolwright={"policy": {"redact": ["/pw"]}}),
+        tool("breaks", {"pw": {"type": "string"}}, stubwright={"policy": {"redact": ["/pw"]}}),
         tool("waits"),
     ],
     name="traced",
-    resources=[{"uri": "note://one", "name": "one", "toolwright": {"text": "One."}}],
-    prompts=[{"name": "hello", "toolwright": {"messages": [{"role": "user", "text": "Hello"}]}}],
+    resources=[{"uri": "note://one", "name": "one", "stubwright": {"text": "One."}}],
+    prompts=[{"name": "hello", "stubwright": {"messages": [{"role": "user", "text": "Hello"}]}}],
     audit={"arguments": True},
 )
 HANDLERS = """

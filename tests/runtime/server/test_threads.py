@@ -19,8 +19,8 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from serving import asgi, piped
-from toolwright_runtime.server.execution.threads import NoFreeThreadError, Threads
-from toolwright_runtime.server.server import PackageServer
+from stubwright_runtime.server.execution.threads import NoFreeThreadError, Threads
+from stubwright_runtime.server.server import PackageServer
 
 pytestmark = pytest.mark.anyio
 
@@ -164,7 +164,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
             tool("slow"),
             tool("quick"),
             tool("waiting"),
-            tool("keeping", toolwright={"ask": {"sure": {"message": "?", "schema": {"type": "object"}}}}),
+            tool("keeping", stubwright={"ask": {"sure": {"message": "?", "schema": {"type": "object"}}}}),
         ],
         name="threads",
         emit=["server"],
@@ -173,7 +173,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
             {
                 "name": "talk",
                 "arguments": [{"name": "to"}],
-                "toolwright": {"complete": {"to": "handler"}},
+                "stubwright": {"complete": {"to": "handler"}},
             }
         ],
     )

@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import asgi, piped
-from toolwright_runtime.server.server import PackageServer
+from stubwright_runtime.server.server import PackageServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -42,9 +42,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     folder = tmp_path_factory.mktemp("visits")
     ask = {"ask": {"sign_in": {"mode": "url", "message": "Please sign in"}, "who": {"message": "?", "schema": FORM}}}
     value = manifest(
-        [tool("files", toolwright=ask)],
+        [tool("files", stubwright=ask)],
         name="visits",
-        prompts=[{"name": "hello", "arguments": [{"name": "a"}], "toolwright": ask}],
+        prompts=[{"name": "hello", "arguments": [{"name": "a"}], "stubwright": ask}],
         python={"features": ["changes"]},
     )
     name = generate(folder, value)
@@ -345,7 +345,7 @@ async def test_a_word_that_never_comes_is_waited_for_a_while(
     desk = Desk()
     server = package.build_server(desk)
     monkeypatch.setattr(
-        importlib.import_module("toolwright_runtime.client.features.url_elicitation"), "_PATIENCE", 0.05
+        importlib.import_module("stubwright_runtime.client.features.url_elicitation"), "_PATIENCE", 0.05
     )
 
     def visit(_question: Any) -> Any:

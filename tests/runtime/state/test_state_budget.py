@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, count_bytes, format_bytes
-from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.nonces import new_nonce
-from toolwright_runtime.state.store import Record, Store
-from toolwright_runtime.state.stores import store_at
+from stubwright_runtime.state.budget import OVERHEAD, Budget, BudgetExceeded, count_bytes, format_bytes
+from stubwright_runtime.state.memory import MemoryStore
+from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.store import Record, Store
+from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 
@@ -152,9 +152,9 @@ async def test_heads_are_read_without_the_rest(state: str) -> None:
 
 
 async def test_marks_are_bounded_for_each_payer(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright_runtime.state.rosters.MAX_NONCES", 4)
-    monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
-    monkeypatch.setattr("toolwright_runtime.state.memory.MAX_NONCES", 4)
+    monkeypatch.setattr("stubwright_runtime.state.rosters.MAX_NONCES", 4)
+    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.memory.MAX_NONCES", 4)
     nonces = [new_nonce() for _ in range(6)]
     async with opened(state) as store:
         for nonce in nonces[1:5]:

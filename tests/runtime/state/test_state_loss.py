@@ -25,8 +25,8 @@ UNKNOWN = (
     "Check that, and try again in 5 seconds."
 )
 
-LIMITED = tool("limited", toolwright={"policy": {"rateLimit": "1/minute"}})
-ASKS = tool("asks", toolwright={"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}})
+LIMITED = tool("limited", stubwright={"policy": {"rateLimit": "1/minute"}})
+ASKS = tool("asks", stubwright={"ask": {"sure": {"message": "Sure?", "schema": {"type": "object", "properties": {}}}}})
 ERAS = ("legacy", "2026-07-28")
 
 

@@ -18,11 +18,11 @@ import redis.asyncio
 import fake_redis
 from fake_redis import HUNG, STATES, STOPPED, WELL, FakeRedis
 from packages import generate, imported, manifest, tool
+from stubwright_runtime.state import outages
+from stubwright_runtime.state.outages import Outages, one_deadline
+from stubwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
 from tasked import first
-from toolwright_runtime.state import outages
-from toolwright_runtime.state.outages import Outages, one_deadline
-from toolwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
 
 pytestmark = pytest.mark.anyio
 
@@ -38,13 +38,13 @@ BASKET = {"basket_id": {"type": "string", "x-handle": "basket"}}
 OPTIONAL: dict[str, Any] = {"execution": {"taskSupport": "optional"}}
 MANIFEST = manifest(
     [
-        tool("limited", toolwright={"policy": {"rateLimit": "1000/minute"}}),
+        tool("limited", stubwright={"policy": {"rateLimit": "1000/minute"}}),
         tool("make", outputSchema={"type": "object", "properties": BASKET, "required": ["basket_id"]}),
         tool("show", BASKET),
         tool("switch"),
         tool("job", **OPTIONAL),
-        tool("asking", **OPTIONAL, toolwright={"ask": {"who": {"message": "Who?", "schema": NAMED}}}),
-        tool("pay", toolwright={"policy": {"confirm": True}}),
+        tool("asking", **OPTIONAL, stubwright={"ask": {"who": {"message": "Who?", "schema": NAMED}}}),
+        tool("pay", stubwright={"policy": {"confirm": True}}),
     ],
     name="away",
     handles={"basket": {"state": {"type": "object"}, "ttl": "1h", "idle": "10m"}},
@@ -91,7 +91,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 @pytest.fixture
 async def fake(redis_url: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeRedis]:
     """A Redis that can fail, for which nobody waits long."""
-    own = importlib.import_module("toolwright_runtime.state.outages")
+    own = importlib.import_module("stubwright_runtime.state.outages")
     monkeypatch.setattr(own, "PATIENCE", 0.3)
     monkeypatch.setattr(own, "_BRISK", 0.2)
     async with fake_redis.faked(redis_url) as found:

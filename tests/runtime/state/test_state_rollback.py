@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from toolwright_runtime.state.nonces import new_nonce
-from toolwright_runtime.state.rosters import Seen
-from toolwright_runtime.state.store import Record, Store
-from toolwright_runtime.state.stores import store_at
+from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.rosters import Seen
+from stubwright_runtime.state.store import Record, Store
+from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +133,7 @@ async def test_a_roster_that_is_put_back_with_its_records_is_noticed_by_who_hear
 
 
 async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
     async with opened(redis_url) as store, opened(redis_url) as other:
         nonce, early = new_nonce(), new_nonce()
         before = await taken(store)
@@ -151,8 +151,8 @@ async def test_a_mark_is_not_spent_again(redis_url: str, monkeypatch: pytest.Mon
 
 async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rosters forget records that were idle for too long, and do not outlive all of them."""
-    monkeypatch.setattr("toolwright_runtime.state.redis._MANY", 2)
-    monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.redis._MANY", 2)
+    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
     async with opened(redis_url) as store:
         for number in range(6):
             await store.create("basket", f"{number}", b"", owner="ann", ttl=None, idle=0.2, tracked=True)
@@ -168,7 +168,7 @@ async def test_what_lasts_without_use_for_so_long_needs_no_end(redis_url: str, m
 async def test_changes_of_several_processes_at_once_are_all_vouched_for(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwright_runtime.state.rosters.PARTS", 1)
+    monkeypatch.setattr("stubwright_runtime.state.rosters.PARTS", 1)
     async with opened(redis_url) as one, opened(redis_url) as other:
         names = [f"{number}" for number in range(30)]
         made = (

@@ -15,11 +15,11 @@ import anyio
 import pytest
 
 import redis_server
-from toolwright_runtime.state.encryption import DecryptionError, Encryption
-from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.nonces import new_nonce
-from toolwright_runtime.state.store import Record, StateLost, Store, StoreConfigurationError
-from toolwright_runtime.state.stores import store_at
+from stubwright_runtime.state.encryption import DecryptionError, Encryption
+from stubwright_runtime.state.memory import MemoryStore
+from stubwright_runtime.state.nonces import new_nonce
+from stubwright_runtime.state.store import Record, StateLost, Store, StoreConfigurationError
+from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 

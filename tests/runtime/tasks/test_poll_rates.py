@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import tasked
+from stubwright_runtime.tasks.poll_rates import BURST, PER_SECOND, PollRates
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, in_memory
 from tasked import Handlers
-from toolwright_runtime.tasks.poll_rates import BURST, PER_SECOND, PollRates
 
 pytestmark = pytest.mark.anyio
 

@@ -536,7 +536,7 @@ async def test_before_the_handshake_there_are_no_tasks(package: ModuleType) -> N
 
 
 async def test_who_lacks_the_scopes_of_a_tool_sees_none_of_its_tasks(tmp_path: Path) -> None:
-    limited = tool("work", execution={"taskSupport": "optional"}, toolwright={"policy": {"scopes": ["films"]}})
+    limited = tool("work", execution={"taskSupport": "optional"}, stubwright={"policy": {"scopes": ["films"]}})
     auth = {"issuer": "https://issuer.example", "audience": "https://films.example"}
 
     class Scoped:

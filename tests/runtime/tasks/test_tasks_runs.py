@@ -17,14 +17,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import tasked
 from packages import generate
+from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.core.principal import Principal, local
+from stubwright_runtime.state.memory import MemoryStore
+from stubwright_runtime.state.store import Record
+from stubwright_runtime.tasks.records import OVER, Question, Status, Task
+from stubwright_runtime.tasks.store import TaskStore
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, over_stdio
 from tasked import MANIFEST, Gate, Handlers, called, first
-from toolwright_runtime.server.core.core import Core
-from toolwright_runtime.server.core.principal import Principal, local
-from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.store import Record
-from toolwright_runtime.tasks.records import OVER, Question, Status, Task
-from toolwright_runtime.tasks.store import TaskStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -47,15 +47,15 @@ STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "faile
 
 def server(package: ModuleType, store: Any, handlers: Any = None, **more: Any) -> Any:
     """A server with this store, which others may have, too."""
-    sdk = importlib.import_module("toolwright_runtime.server.server")
-    features = importlib.import_module("toolwright_runtime.server.core.composition")
+    sdk = importlib.import_module("stubwright_runtime.server.server")
+    features = importlib.import_module("stubwright_runtime.server.core.composition")
     registry = importlib.import_module(f"{package.__name__}.registry").PACKAGE
     return sdk.PackageServer(Core(registry, handlers or Handlers(), features.parts(registry), local(()), store, **more))
 
 
 def store_of(package: ModuleType) -> Any:
     """A store as the package has it."""
-    return importlib.import_module("toolwright_runtime.state.memory").MemoryStore()
+    return importlib.import_module("stubwright_runtime.state.memory").MemoryStore()
 
 
 def task(**more: Any) -> Task:
@@ -292,7 +292,7 @@ async def test_a_server_that_stops_hands_back_what_may_be_repeated(package: Modu
 async def test_whoever_loses_the_lease_stops_and_changes_nothing(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = importlib.import_module("toolwright_runtime.tasks.runs")
+    runs = importlib.import_module("stubwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.02)
     gate, store = Gate(), store_of(package)
     found = server(package, store, Handlers(work=gate.later))
@@ -310,7 +310,7 @@ async def test_whoever_loses_the_lease_stops_and_changes_nothing(
 async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = importlib.import_module("toolwright_runtime.tasks.runs")
+    runs = importlib.import_module("stubwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.02)
     monkeypatch.setattr(runs, "LEASE", 0.1)
     gate, store = Gate(), store_of(package)
@@ -324,7 +324,7 @@ async def test_a_lease_is_renewed_as_long_as_the_handler_runs(
 
 
 async def test_an_expired_task_ends_its_handler(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = importlib.import_module("toolwright_runtime.tasks.runs")
+    runs = importlib.import_module("stubwright_runtime.tasks.runs")
     monkeypatch.setattr(runs, "RENEWAL", 0.05)
     gate = Gate()
     async with in_memory(server(package, store_of(package), Handlers(few=gate.later)), STATELESS, TASKS) as wire:
@@ -353,7 +353,7 @@ class Losing:
 
 
 def losing(package: ModuleType) -> Losing:
-    return Losing(store_of(package), importlib.import_module("toolwright_runtime.state.store").StateLost)
+    return Losing(store_of(package), importlib.import_module("stubwright_runtime.state.store").StateLost)
 
 
 async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
@@ -376,7 +376,7 @@ async def test_while_the_store_is_lost_it_is_said(package: ModuleType) -> None:
 
 
 async def test_an_end_is_kept_when_the_store_is_back(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("toolwright_runtime.tasks.runs"), "RENEWAL", 0.02)
+    monkeypatch.setattr(importlib.import_module("stubwright_runtime.tasks.runs"), "RENEWAL", 0.02)
     store, gate = losing(package), Gate()
     async with in_memory(server(package, store, Handlers(work=gate.later)), STATELESS, TASKS) as wire:
         name = await made(wire, "work")
@@ -393,9 +393,9 @@ async def test_a_task_is_run_whose_taking_was_not_answered(
     package: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store took the change and was lost before it said so: the task has not died, and runs once."""
-    monkeypatch.setattr(importlib.import_module("toolwright_runtime.tasks.runs"), "_RETRY_INTERVAL", 0.01)
+    monkeypatch.setattr(importlib.import_module("stubwright_runtime.tasks.runs"), "_RETRY_INTERVAL", 0.01)
     store, handlers = store_of(package), Handlers()
-    replace, lost = store.replace, importlib.import_module("toolwright_runtime.state.store").StateLost
+    replace, lost = store.replace, importlib.import_module("stubwright_runtime.state.store").StateLost
     unanswered: list[bool] = []
 
     async def unheard(*arguments: Any, **more: Any) -> bool:
@@ -443,7 +443,7 @@ async def test_a_run_is_a_span_of_the_trace_of_its_call(package: ModuleType, mon
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     parent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-    runs, service = (importlib.import_module(f"toolwright_runtime.tasks.{name}") for name in ("runs", "service"))
+    runs, service = (importlib.import_module(f"stubwright_runtime.tasks.{name}") for name in ("runs", "service"))
     monkeypatch.setattr(runs, "get_tracer", provider.get_tracer)
     monkeypatch.setattr(service, "inject", lambda carrier: carrier.update(parent))
 

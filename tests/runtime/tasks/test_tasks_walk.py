@@ -17,11 +17,11 @@ from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 import redis_server
-from toolwright_runtime.server.core.principal import Principal
-from toolwright_runtime.state.memory import MemoryStore
-from toolwright_runtime.state.stores import store_at
-from toolwright_runtime.tasks.records import OVER, Task
-from toolwright_runtime.tasks.store import TaskStore
+from stubwright_runtime.server.core.principal import Principal
+from stubwright_runtime.state.memory import MemoryStore
+from stubwright_runtime.state.stores import store_at
+from stubwright_runtime.tasks.records import OVER, Task
+from stubwright_runtime.tasks.store import TaskStore
 
 T = TypeVar("T")
 

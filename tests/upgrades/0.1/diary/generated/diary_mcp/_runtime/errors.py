@@ -1,4 +1,4 @@
-# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+# Part of stubwright's runtime, copied as it is. DO NOT EDIT.
 """What a handler raises so that its caller learns why.
 
 Takes and gives plain values; imports nothing.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_MARK: Final = "_toolwright_tool_error"
+_MARK: Final = "_stubwright_tool_error"
 
 
 class ToolError(Exception):
@@ -18,7 +18,7 @@ class ToolError(Exception):
     (MCP 2025-11-25, server/tools, "Error Handling"). It should say what to do differently, and hold no secret.
     """
 
-    _toolwright_tool_error = True
+    _stubwright_tool_error = True
 
     def __init__(self, message: str) -> None:
         """Say why.

@@ -1,4 +1,4 @@
-# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+# Part of stubwright's runtime, copied as it is. DO NOT EDIT.
 """A package whose names are loaded when they are first used.
 
 Takes a table of homes (module, relative to the package, to the names it holds) and gives the module functions of

@@ -1,2 +1,2 @@
-# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+# Part of stubwright's runtime, copied as it is. DO NOT EDIT.
 """What generated servers run on."""

@@ -1,4 +1,4 @@
-# Part of toolwright's runtime, copied as it is. DO NOT EDIT.
+# Part of stubwright's runtime, copied as it is. DO NOT EDIT.
 """The cancellation of a request, as its handler sees it.
 
 Takes functions from the handler and calls them when the request is cancelled; tells whether an exception says that it

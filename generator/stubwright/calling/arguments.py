@@ -1,0 +1,312 @@
+"""The words of a command line as the arguments of a tool, typed by its `inputSchema`.
+
+Takes words such as `days=3`, `tags=a`, `place.city=Paris`, `units:=null`, `text=@notes.txt` or `{"days": 3}`; gives a
+JSON object. It converts what can be read in one way only, and leaves all other judgement to the server.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stubwright.diagnostics.suggestions import did_you_mean, quoted, shorten
+
+_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+_WORDS: Final = {
+    "array": "a list",
+    "boolean": "`true` or `false`",
+    "integer": "a whole number",
+    "null": "`null`",
+    "number": "a number",
+    "object": "an object in JSON",
+    "string": "a text",
+}
+_DEPTH: Final = 20
+"""How many references are followed for one value; those that go in a circle say nothing."""
+
+
+class ArgumentError(Exception):
+    """A word is not an argument of the tool; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value in the arguments: its name for people, and the schemas that all hold for it."""
+
+    name: str
+    schemas: tuple[Mapping[str, Any], ...]
+
+
+def parse(
+    words: Sequence[str], schema: Mapping[str, Any], read: Callable[[str], bytes], read_input: Callable[[], str]
+) -> dict[str, Any]:
+    """The arguments of a call.
+
+    Args:
+        words: Each is one of: `NAME=VALUE`, typed by the schema, where a VALUE that begins with `@` is the content of a
+            file (`@@` for a text that begins with `@`) and a NAME that comes again makes a list; `NAME:=JSON`; an
+            object in JSON; or `-`, for an object in JSON on standard input. What comes later counts.
+        schema: The tool's `inputSchema`.
+        read: Reads a file. Raises OSError.
+        read_input: Reads standard input.
+
+    Raises:
+        ArgumentError: A word is none of these, names no argument, or its value is not of the argument's type.
+        OSError: A file cannot be read.
+    """
+    reader = _Reader(schema, read)
+    arguments: dict[str, Any] = {}
+    seen: set[tuple[str, ...]] = set()
+    for word in words:
+        if word == "-" or word.lstrip().startswith("{"):
+            text = read_input() if word == "-" else word
+            arguments |= _parse_object(text, "standard input" if word == "-" else "the argument")
+            continue
+        name, equals, text = word.partition("=")
+        if not equals or not name.strip(":"):
+            raise ArgumentError(f"`{shorten(word)}` is no argument; write NAME=VALUE, such as `location=Paris`")
+        is_json = name.endswith(":")
+        path, place = reader.find(name.removesuffix(":"))
+        value = _parse_json(text, place) if is_json else reader.convert(text, place)
+        _put(arguments, path, value, again=path in seen and not is_json and "array" in reader.types(place))
+        if path in seen and "array" not in reader.types(place):
+            raise ArgumentError(f"`{place.name}` is given twice, and is no list")
+        seen.add(path)
+    return arguments
+
+
+def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any, *, again: bool) -> None:
+    *above, last = path
+    inner = arguments
+    for key in above:
+        inner = inner.setdefault(key, {})
+        if not isinstance(inner, dict):
+            raise ArgumentError(f"`{'.'.join(path)}` is below a value that is no object")
+    if again and isinstance(inner.get(last), list) and isinstance(value, list):
+        inner[last] += value
+    else:
+        inner[last] = value
+
+
+class _Reader:
+    """Reads values by the schemas of one tool."""
+
+    def __init__(self, root: Mapping[str, Any], read: Callable[[str], bytes]) -> None:
+        self._root = root
+        self._read = read
+
+    def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
+        """Where a named argument goes, and what is known of it: a property of that name, else one below another."""
+        schemas: tuple[Mapping[str, Any], ...] = (self._root,)
+        path: tuple[str, ...] = ()
+        rest = name
+        while True:
+            found = self._property(schemas, rest)
+            if found:
+                return (*path, rest), _Place(name, found)
+            first, dot, below = rest.partition(".")
+            inner = self._property(schemas, first) if dot and below else ()
+            if not inner or "object" not in self.types(_Place(first, inner)):
+                return (*path, rest), _Place(name, self._additional(schemas, rest, path))
+            schemas, path, rest = inner, (*path, first), below
+
+    def types(self, place: _Place) -> frozenset[str]:
+        """The types that a value may have; all of them where nothing is said."""
+        found = frozenset(_TYPES)
+        for schema in place.schemas:
+            found &= self._types(schema, _DEPTH)
+        return found & frozenset(_TYPES) or frozenset(_TYPES)
+
+    def convert(self, text: str, place: _Place) -> Any:
+        """The value that a text means."""
+        if text.startswith("@@"):
+            text = text[1:]
+        elif text.startswith("@"):
+            return self._from_file(text[1:], place)
+        choices = [choice for schema in place.schemas for choice in self._choices(schema, _DEPTH)]
+        types = self.types(place)
+        if choices and "array" not in types:
+            for choice in choices:
+                if text == (choice if isinstance(choice, str) else json.dumps(choice)):
+                    return choice
+            types = frozenset(_TYPES)
+            for schema in place.schemas:
+                types &= self._types(schema, _DEPTH, beside_choices=True)
+            if not types:
+                raise ArgumentError(f"`{place.name}` is {quoted(choices)}, not `{shorten(text)}`")
+        return self._convert(text, place, types)
+
+    def _convert(self, text: str, place: _Place, types: frozenset[str]) -> Any:
+        value = _try_json(text)
+        kind = _type_of(value)
+        if kind in ("object", "array") and kind in types:
+            return value
+        if types == frozenset(_TYPES):  # nothing is known: what is JSON is JSON
+            return text if kind is None else value
+        if "array" in types and "string" not in types:
+            items = _Place(place.name, tuple(self._items(place)))
+            return [self.convert(text, items)]
+        if "string" in types:
+            return text
+        if kind in types or (kind == "integer" and "number" in types):
+            return value
+        if kind == "number" and "integer" in types and value == int(value):
+            return value
+        wanted = " or ".join(_WORDS[name] for name in sorted(types) if name != "integer" or "number" not in types)
+        raise ArgumentError(f"`{place.name}` is {wanted}, and `{shorten(text)}` is none")
+
+    def _from_file(self, path: str, place: _Place) -> Any:
+        data = self._read(path)
+        if any(schema.get("contentEncoding") == "base64" for schema in self._flat(place.schemas)):
+            return base64.b64encode(data).decode()
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ArgumentError(f"`{path}` is no text in UTF-8, which `{place.name}` needs") from None
+        return text if "string" in self.types(place) else self._convert(text.strip(), place, self.types(place))
+
+    def _property(self, schemas: tuple[Mapping[str, Any], ...], name: str) -> tuple[Mapping[str, Any], ...]:
+        found = []
+        for schema in self._flat(schemas):
+            known = schema.get("properties")
+            if isinstance(known, dict) and isinstance(known.get(name), dict):
+                found.append(known[name])
+            elif isinstance(known, dict) and known.get(name) is True:
+                found.append({})
+        return tuple(found)
+
+    def _additional(
+        self, schemas: tuple[Mapping[str, Any], ...], name: str, path: tuple[str, ...]
+    ) -> tuple[Mapping[str, Any], ...]:
+        """What holds for a property that has no name in the schemas. Raises ArgumentError where there may be none."""
+        found: list[Mapping[str, Any]] = []
+        names: dict[str, None] = {}
+        is_closed = False
+        for schema in self._flat(schemas):
+            known = schema.get("properties")
+            names |= dict.fromkeys(known if isinstance(known, dict) else ())
+            for keyword in ("additionalProperties", "unevaluatedProperties"):
+                is_closed |= schema.get(keyword) is False and not schema.get("patternProperties")
+                if isinstance(schema.get(keyword), dict):
+                    found.append(schema[keyword])
+        if is_closed:
+            shown = ".".join((*path, name))
+            raise ArgumentError(f"there is no argument `{shorten(shown)}`; {did_you_mean(name, names, 'arguments')}")
+        return tuple(found)
+
+    def _items(self, place: _Place) -> Iterator[Mapping[str, Any]]:
+        for schema in self._flat(place.schemas):
+            if isinstance(schema.get("items"), dict):
+                yield schema["items"]
+
+    def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
+        """The schemas and those that apply in the same place: all that may say something of the value."""
+        for schema in schemas if depth else ():
+            yield schema
+            below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
+            referred = self._referred(schema)
+            inner = [*([referred] if referred is not None else []), *(each for each in below if isinstance(each, dict))]
+            yield from self._flat(inner, depth - 1)
+
+    def _referred(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        value: Any = self._root
+        for part in reference[1:].split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            value = value.get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else None
+
+    def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
+        """The types that a schema allows; with `beside_choices`, those of values that are none of its choices."""
+        found = frozenset(_TYPES)
+        if not depth:
+            return found
+        said = schema.get("type")
+        names = frozenset(each for each in ([said] if isinstance(said, str) else _list(said)) if isinstance(each, str))
+        if names:
+            found &= names | {"integer"} if "number" in names else names
+        for values in ([schema["const"]] if "const" in schema else None, schema.get("enum")):
+            if isinstance(values, list):
+                found &= frozenset(() if beside_choices else (name for value in values for name in _names(value)))
+        for inner in (self._referred(schema), *_list(schema.get("allOf"))):
+            if isinstance(inner, dict):
+                found &= self._types(inner, depth - 1, beside_choices=beside_choices)
+        for key in ("anyOf", "oneOf"):
+            either = [each for each in _list(schema.get(key)) if isinstance(each, dict)]
+            if either:
+                several = (self._types(each, depth - 1, beside_choices=beside_choices) for each in either)
+                found &= frozenset().union(*several)
+        return found
+
+    def _choices(self, schema: Mapping[str, Any], depth: int) -> Iterator[Any]:
+        for each in self._flat([schema], depth):
+            if "const" in each:
+                yield each["const"]
+            yield from _list(each.get("enum"))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    kind = _type_of(value)
+    return ("integer", "number") if kind == "integer" else (kind,) if kind is not None else ()
+
+
+def _type_of(value: Any) -> str | None:
+    """The type of a JSON value; None for what is none."""
+    kinds: dict[type, str] = {
+        bool: "boolean",
+        dict: "object",
+        float: "number",
+        int: "integer",
+        list: "array",
+        str: "string",
+        type(None): "null",
+    }
+    return kinds.get(type(value))
+
+
+_NOTHING: Final = object()
+
+
+def _try_json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_float)
+    except (ValueError, RecursionError):
+        return _NOTHING
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _parse_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large for a number")
+    return value
+
+
+def _parse_json(text: str, place: _Place) -> Any:
+    value = _try_json(text)
+    if value is _NOTHING:
+        raise ArgumentError(f"`{place.name}` is given as JSON with `:=`, and `{shorten(text)}` is none")
+    return value
+
+
+def _parse_object(text: str, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(f"{what} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ArgumentError(f'{what} is not an object in JSON, such as {{"location": "Paris"}}')
+    return value

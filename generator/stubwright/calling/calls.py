@@ -1,0 +1,155 @@
+"""One call of a server that nothing was generated for: connect, read what it lists, send, judge the answer.
+
+Takes where the server is, the tool's name, and what makes the arguments of its schema; gives the result as JSON. It
+goes through the client of the runtime, with its bounds, its errors and its tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import mcp
+
+from stubwright import __version__
+from stubwright.diagnostics.suggestions import did_you_mean
+from stubwright_runtime.client.core import calls, results
+from stubwright_runtime.client.core.binding import Binding
+from stubwright_runtime.client.core.errors import InvalidResult, ToolFailed
+from stubwright_runtime.client.features.live import list_tools
+from stubwright_runtime.package import Package, Tool
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+    from stubwright_runtime.client.core.options import OnProgress
+    from stubwright_runtime.client.features.questions import OnQuestion
+
+CONNECTING: Final = 60.0
+"""Seconds for each step of connecting to a URL."""
+
+STARTING: Final = 600.0
+"""The same for a command, whose package manager may have to fetch it first."""
+
+
+class UnknownToolError(Exception):
+    """The server lists no such tool; the message names the nearest, or all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server: a URL or a command, with the headers of requests or the variables of the process."""
+
+    target: str | Sequence[str]
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call.
+
+    Attributes:
+        result: The result as JSON, with the keys of the wire.
+        failed: Whether the tool says that it failed.
+        wrong: What is wrong with the result: how it breaks the `outputSchema`, or the rules of content.
+    """
+
+    result: Mapping[str, Any]
+    failed: bool = False
+    wrong: str | None = None
+
+
+class _Client(Binding):
+    """The client of any server."""
+
+    _package: ClassVar[Package] = Package("stubwright")
+
+
+_Client._package.__dict__["manifest"] = {"server": {"version": __version__}}
+
+
+async def call(
+    server: Server,
+    name: str,
+    make_arguments: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    *,
+    seconds: float | None = None,
+    on_progress: OnProgress | None = None,
+    on_question: OnQuestion | None = None,
+    on_listed: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Outcome:
+    """Call a tool.
+
+    Args:
+        server: Where.
+        name: The tool's name.
+        make_arguments: Makes the arguments from the tool's definition as it is listed.
+        seconds: For the answer, without those in which a person is asked; `None` for no bound.
+        on_progress: Told of progress.
+        on_question: Asked what the server wants to know from a person; `None` tells the server that nobody can be.
+        on_listed: Told of the tool's definition.
+
+    Raises:
+        UnknownToolError: There is no such tool.
+        mcp.MCPError: The server cannot be reached, refuses, or answers with an error of the protocol.
+        OSError: The command cannot be started.
+        Exception: What `make_arguments` raises.
+    """
+    starting = CONNECTING if isinstance(server.target, str) else STARTING
+    connecting = _Client.connect(
+        server.target,
+        timeout=seconds or starting,
+        on_progress=on_progress,
+        on_question=on_question,
+        headers=server.headers,
+        env=server.environment,
+    )
+    async with connecting as client:
+        listed = await list_tools(client)
+        definitions = {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in listed}
+        if name not in definitions:
+            raise UnknownToolError(f"there is no tool `{name}`; {did_you_mean(name, definitions, 'tools')}")
+        if on_listed is not None:
+            on_listed(definitions[name])
+        tool = _make_tool(definitions[name])
+        arguments = make_arguments(definitions[name])
+        return await _send(client.with_options(timeout=seconds), tool, arguments)
+
+
+async def _send(client: Binding, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+    session, _, options = client.__stubwright__
+    try:
+        _, result = await calls.call_content(session, options, tool, arguments, None)
+        wrong = None
+        if "outputSchema" in tool.definition:
+            try:
+                results.read_structured(tool, result, mirrored=not session.modern)
+            except InvalidResult as error:
+                wrong = str(error)
+        return Outcome(_to_json(result), wrong=wrong)
+    except ToolFailed as error:
+        return Outcome(_to_json(error.result), failed=True)
+    except InvalidResult as error:
+        return Outcome(_to_json(error.result), wrong=str(error))
+
+
+def _to_json(result: CallToolResult) -> Mapping[str, Any]:
+    return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _make_tool(definition: Mapping[str, Any]) -> Tool:
+    """A tool whose definition is what the server lists."""
+    package = Package("stubwright", tools=[Tool(str(definition["name"]), method="call")])
+    package.__dict__["manifest"] = {"server": {"version": __version__}, "tools": [dict(definition)]}
+    return package.tools[str(definition["name"])]
+
+
+def describe(error: mcp.MCPError) -> str:
+    """An error of the protocol for people, who have seen what a command wrote to standard error."""
+    from stubwright_runtime.client.core.connect_errors import ConnectError
+
+    if isinstance(error, ConnectError):
+        return f"`{error.target}` {error.why}"
+    return f"{error.message} (MCP error {error.code})"

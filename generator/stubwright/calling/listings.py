@@ -1,0 +1,153 @@
+"""What a server lists, for people and for programs: its entries, what they cost, and what each revision changes.
+
+Takes a `ServerListing`; gives text or JSON. Prices are estimates of tokens, from the bytes that are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import tokens
+from stubwright.calling.signatures import signature
+from stubwright_runtime.mcp.revisions import SINCE
+from stubwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
+from stubwright_runtime.values.terminal import replace_controls, to_one_line
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.importers.live import ServerListing
+
+_SUMMARY: Final = 100
+_HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", "idempotentHint": "idempotent"}
+
+
+def of_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
+    """What the server of a manifest lists to those who may call everything."""
+    from stubwright.importers.live import ServerListing
+
+    sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.definition for tool in manifest.tools]}
+    sections |= {
+        section.name: [entry.definition for entry in entries] for section, entries in manifest.primitives.items()
+    }
+    return ServerListing(
+        revision, manifest.server, {}, {name: entries for name, entries in sections.items() if entries}
+    )
+
+
+def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = None) -> str:
+    """A listing for people: a line or two for each entry, and what the lists cost.
+
+    Args:
+        listing: What the server lists.
+        needs: The scopes that callers of a tool need, by its name.
+    """
+    info = listing.info
+    lines = [to_one_line(f"{info.get('name', '?')} {info.get('version', '')} (MCP {listing.revision})")]
+    for section in SECTIONS:
+        entries = [entry for entry in listing.sections.get(section.name, ()) if isinstance(entry, dict)]
+        if not entries:
+            continue
+        noun = section.noun if len(entries) == 1 else f"{section.noun}s"
+        lines += ["", f"{len(entries)} {noun}, about {sum(map(tokens.of, entries)):,} tokens"]
+        for entry in entries:
+            lines += _describe(section, entry, (needs or {}).get(str(entry.get("name")), ()))
+    lines += [*([""] if listing.notes else []), *(f"note: {note}" for note in listing.notes)]
+    return replace_controls("\n".join(lines)) + "\n"
+
+
+def to_json(listing: ServerListing) -> dict[str, Any]:
+    """A listing for programs, with the estimate for each entry under `cost`."""
+    sections = {name: list(entries) for name, entries in listing.sections.items()}
+    cost = {
+        section.name: {str(entry.get(section.key)): tokens.of(entry) for entry in sections[section.name]}
+        for section in SECTIONS
+        if section.name in sections
+    }
+    total = sum(sum(prices.values()) for prices in cost.values())
+    head = {"revision": listing.revision, "server": dict(listing.info), "capabilities": dict(listing.capabilities)}
+    return {**head, **sections, "cost": {"unit": tokens.unit(), "total": total, **cost}}
+
+
+def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
+    """The entry that is asked for by a name or a URI; None where there is none."""
+    for section in SECTIONS:
+        for entry in listing.sections.get(section.name, ()):
+            if isinstance(entry, dict) and entry.get(section.key) == key:
+                return entry
+    return None
+
+
+def keys(listing: ServerListing) -> list[str]:
+    """What all entries are asked for by."""
+    return [
+        str(entry.get(section.key))
+        for section in SECTIONS
+        for entry in listing.sections.get(section.name, ())
+        if isinstance(entry, dict)
+    ]
+
+
+def differences(newer: ServerListing, older: ServerListing, key: str | None = None) -> list[str]:
+    """What another revision shows otherwise, a line each.
+
+    Args:
+        newer: The listing to compare with.
+        older: The listing in question.
+        key: The only entry that counts; `None` for all, and what is said of the server.
+    """
+    lines: list[str] = []
+    if key is None:
+        lines += _changes("the server", newer.info, older.info)
+        lines += _changes("capabilities", newer.capabilities, older.capabilities)
+    for section in SECTIONS:
+        before, after = (_by_key(section, listing) for listing in (newer, older))
+        for name in before | after:
+            if key is not None and name != key:
+                continue
+            label = f"{section.noun} `{name}`"
+            if name not in after:
+                lines.append(f"{label} is not listed")
+            elif name not in before:
+                lines.append(f"{label} is listed, too")
+            else:
+                lines += _changes(label, before[name], after[name])
+    return [to_one_line(line) for line in lines]
+
+
+def unknown(listing: ServerListing, date: str) -> str:
+    """The fields of entries that clients of a revision do not know, as a line; empty where there are none."""
+    found = [
+        f"`{field}` of {section.noun}s"
+        for section in SECTIONS
+        for field, since in SINCE[section.name].items()
+        if since > date and any(field in entry for entry in _by_key(section, listing).values())
+    ]
+    return f"its clients do not know {', '.join(found)}" if found else ""
+
+
+def _by_key(section: Section, listing: ServerListing) -> dict[str, Mapping[str, Any]]:
+    entries = listing.sections.get(section.name, ())
+    return {str(entry.get(section.key)): entry for entry in entries if isinstance(entry, dict)}
+
+
+def _changes(label: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    lost = [name for name in before if name not in after]
+    new = [name for name in after if name not in before]
+    other = [name for name in before if name in after and before[name] != after[name]]
+    for names, words in ((lost, "without"), (new, "with"), (other, "other")):
+        if names:
+            yield f"{label}: {words} {', '.join(f'`{name}`' for name in names)}"
+
+
+def _describe(section: Section, entry: Mapping[str, Any], needs: Sequence[str]) -> Iterator[str]:
+    name = signature(entry) if section is TOOLS else to_one_line(str(entry.get(section.key)))
+    yield f"  {name}"
+    text = str(entry.get("description") or entry.get("title") or "").strip()
+    first = " ".join(text.partition("\n\n")[0].split())
+    summary = first if len(first) <= _SUMMARY else f"{first[: _SUMMARY - 1]}…"
+    hints = entry.get("annotations") if section is TOOLS else None
+    said = [word for hint, word in _HINTS.items() if isinstance(hints, dict) and hints.get(hint) is True]
+    said += [f"needs {', '.join(f'`{scope}`' for scope in needs)}"] if needs else []
+    said.append(f"{tokens.of(entry):,} tokens")
+    yield f"      {summary}{' ' if summary else ''}({', '.join(said)})"

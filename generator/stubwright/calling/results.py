@@ -1,0 +1,102 @@
+"""What a tool answered, for people, for programs, and as files.
+
+Takes a result as it came; gives text, JSON, or writes each picture, sound and file of its content.
+"""
+
+from __future__ import annotations
+
+import base64
+import errno
+import json
+import mimetypes
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.project.files import disk
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_KIB: Final = 1024
+
+
+def show(result: Mapping[str, Any]) -> str:
+    """A result for people: its structured content as JSON, its texts, and a line for what is no text.
+
+    Args:
+        result: As JSON, with the keys of the wire.
+    """
+    lines: list[str] = []
+    structured = result.get("structuredContent")
+    if structured is not None:
+        lines.append(to_json(structured))
+    for block in result.get("content") or ():
+        if block["type"] != "text":
+            lines.append(_describe(block))
+        elif structured is None or not _is_mirror(block["text"], structured):
+            lines.append(block["text"])
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def to_json(value: Any) -> str:
+    """JSON for people and programs."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
+    """The pictures, sounds and files of a result: a name that no two have, and the content."""
+    for number, block in enumerate(result.get("content") or (), 1):
+        source = block.get("resource") if block["type"] == "resource" else block
+        if not isinstance(source, dict) or block["type"] not in ("image", "audio", "resource"):
+            continue
+        media = str(source.get("mimeType") or "").partition(";")[0]
+        data = source.get("data", source.get("blob"))
+        content = str(source.get("text", "")).encode() if data is None else base64.b64decode(data)
+        ending = mimetypes.guess_extension(media) or (".txt" if data is None else ".bin")
+        yield f"{_file_name(tool)}-{number}{ending}", content
+
+
+def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
+    """Write the files of a result into a folder, which is made; nothing that is there is replaced.
+
+    Raises:
+        OSError: One cannot be written, or is there.
+    """
+    written = []
+    for name, content in files(result, tool):
+        path = folder / name
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        disk.write(path, content)
+        written.append(path)
+    return written
+
+
+def _is_mirror(text: str, structured: Any) -> bool:
+    """Whether a text is the structured content once more (MCP 2025-06-18, server/tools, "Structured Content")."""
+    try:
+        return bool(json.loads(text) == structured)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _describe(block: Mapping[str, Any]) -> str:
+    if block["type"] == "resource_link":
+        return to_one_line(f"[link: {block['uri']} ({block.get('title') or block['name']})]")
+    if block["type"] == "resource":
+        resource = block["resource"]
+        if "text" in resource:
+            return str(resource["text"])
+        return to_one_line(f"[file: {resource['uri']}, {_size(resource.get('blob', ''))}]")
+    return to_one_line(f"[{block['type']}: {block.get('mimeType')}, {_size(block.get('data', ''))}]")
+
+
+def _size(data: str) -> str:
+    size = len(data) * 3 // 4 - data.count("=")
+    return f"{size:,} bytes" if size < _KIB else f"{size / _KIB:,.1f} KiB"
+
+
+def _file_name(tool: str) -> str:
+    return "".join(char if (char.isalnum() and char.isascii()) or char in "-_" else "-" for char in tool)[:64]

@@ -1,0 +1,154 @@
+"""A person at a terminal, while a call runs: progress is shown, and what the server asks is asked.
+
+Takes progress and questions as the client has them; gives answers as the client wants them. All of it goes to standard
+error, so that standard output has the answer alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from stubwright.calling import arguments
+from stubwright_runtime.client.features.questions import Answer, Question
+from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Declined
+from stubwright_runtime.values.terminal import replace_controls, to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_WIDTH: Final = 24
+_CLEARED: Final = "\r\x1b[K"
+_SHOWN: Final = 60
+_YES: Final = ("y", "yes")
+_NO: Final = ("n", "no")
+
+
+class Progress:
+    """The progress of one call on one line, which is taken away at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Take the terminal."""
+        self._stream = stream
+        self._is_shown = False
+
+    def __call__(self, done: float, total: float | None, message: str | None) -> None:
+        """Show how far the call is."""
+        if total:
+            part = min(max(done / total, 0), 1)
+            filled = round(part * _WIDTH)
+            text = f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {part:4.0%}"
+        else:
+            text = f"{done:g}"
+        words = to_one_line(message or "")[:_SHOWN]
+        self._stream.write(_CLEARED)
+        self._stream.write(f"{text} {words}".rstrip())
+        self._stream.flush()
+        self._is_shown = True
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            self._stream.write(_CLEARED)
+            self._stream.flush()
+            self._is_shown = False
+
+
+class Asking:
+    """Asks a person at the terminal what a server wants to know."""
+
+    def __init__(self, stream: TextIO, progress: Progress, read: Callable[[], str] = sys.stdin.readline) -> None:
+        """Take the terminal, what shows progress, which makes way, and what reads a line; an empty one ends all."""
+        self._stream = stream
+        self._progress = progress
+        self._read = read
+
+    def __call__(self, question: Question) -> Answer:
+        """Ask, until the answer fits, or the person says no (`n` to a question of yes and no) or nothing (Ctrl-D)."""
+        self._progress.clear()
+        self._say(f"\nthe server asks: {question}")
+        try:
+            if question.url is not None:
+                self._say("open this address in a browser, and come back here")
+                return Accepted() if self._agrees("did you?") else Declined()
+            properties = (question.schema or {}).get("properties") or {}
+            if not properties:
+                return Accepted() if self._agrees("agree?") else Declined()
+            required = (question.schema or {}).get("required") or ()
+            return self._fill(properties, required)
+        except EOFError:
+            self._say("")
+            return Cancelled()
+
+    def _fill(self, properties: Mapping[str, Any], required: Any) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, schema in properties.items():
+            while True:
+                text = self._line(_describe(name, schema, is_required=name in required))
+                if not text and (name not in required or "default" in schema):
+                    break
+                try:
+                    values[name] = _value(name, text, schema)
+                    break
+                except arguments.ArgumentError as error:
+                    self._say(f"  {error}")
+        return values
+
+    def _agrees(self, what: str) -> bool:
+        while True:
+            text = self._line(f"{what} [y/n] ").casefold()
+            if text in (*_YES, *_NO):
+                return text in _YES
+
+    def _say(self, text: str) -> None:
+        self._stream.write(f"{replace_controls(text)}\n")
+        self._stream.flush()
+
+    def _line(self, prompt: str) -> str:
+        self._stream.write(replace_controls(prompt))
+        self._stream.flush()
+        line = self._read()
+        if not line:
+            raise EOFError
+        return line.strip()
+
+
+def _value(name: str, text: str, schema: Mapping[str, Any]) -> Any:
+    """The value of a field of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    titled = {each["title"]: each["const"] for each in schema.get("oneOf") or () if "title" in each and "const" in each}
+    titled |= dict(zip(schema.get("enumNames") or (), schema.get("enum") or (), strict=False))
+    if schema.get("type") == "boolean" and text.casefold() in (*_YES, *_NO):
+        return text.casefold() in _YES
+    if schema.get("type") == "array" and not text.startswith("["):
+        items = schema.get("items") or {}
+        chosen = {each["title"]: each["const"] for each in items.get("anyOf") or () if "title" in each}
+        return [chosen.get(word.strip(), word.strip()) for word in text.split(",") if word.strip()]
+    return arguments.parse(
+        [f"{name}={'@' if text.startswith('@') else ''}{titled.get(text, text)}"],
+        {"properties": {name: dict(schema)}},
+        _no_file,
+        lambda: "",
+    ).get(name)
+
+
+def _no_file(path: str) -> bytes:
+    raise FileNotFoundError(path)
+
+
+def _describe(name: str, schema: Mapping[str, Any], *, is_required: bool) -> str:
+    words = [schema.get("title") or name]
+    if schema.get("description"):
+        words.append(f"({schema['description']})")
+    choices = schema.get("enumNames") or schema.get("enum") or [each.get("title") for each in schema.get("oneOf") or ()]
+    items = schema.get("items") or {}
+    many = items.get("enum") or [each.get("title") for each in items.get("anyOf") or ()]
+    if choices or many:
+        words.append(f"[{', '.join(map(str, choices or many))}]")
+    elif schema.get("type") == "boolean":
+        words.append("[y/n]")
+    if "default" in schema:
+        words.append(f"(Enter: {json.dumps(schema['default'], ensure_ascii=False)})")
+    elif not is_required:
+        words.append("(Enter: leave out)")
+    return to_one_line(" ".join(words)) + ": "

@@ -1,0 +1,73 @@
+"""The command line and its exit codes; what each verb does is in `commands`.
+
+Exit status: 0 fine, also with warnings (`--strict` makes them count); 1 the input is wrong or the tree is stale; 2 the
+command line is wrong. Heavy modules are imported by the verb that needs them, so that `--help` costs little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+from stubwright import __version__
+from stubwright.commands import VERBS
+from stubwright.commands.shared.console import Output, OutputError, UsageError, err
+from stubwright.commands.shared.servers import CommandParser
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit with its status."""
+    gc.disable()  # a command is short, and makes many objects that live until it ends
+    sys.stdout, sys.stderr = Output.of(sys.stdout), Output.of(sys.stderr)
+    try:
+        try:
+            status = run(sys.argv[1:] if argv is None else argv)
+        except KeyboardInterrupt:
+            status = 130
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OutputError as error:
+        status = 1
+        if not isinstance(error.why, BrokenPipeError):  # a reader may go when it has enough
+            with suppress(OutputError):
+                err(f"stubwright: the output cannot be written: {error}")
+                sys.stderr.flush()
+    os._exit(status)  # nothing is left to do, and to take all objects apart one by one takes its time
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command and give its exit status."""
+    command_line = _parser()
+    arguments = command_line.parse_args(argv)
+    arguments.argv = tuple(argv)  # argparse does not say where `--` stood, which matters to what takes a command
+    arguments.command_line = command_line
+    verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
+    if verb is None:
+        command_line.print_help(sys.stderr)
+        return 2
+    try:
+        return verb(arguments)
+    except UsageError as error:
+        err(f"stubwright: {error}")
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="stubwright",
+        description="Compile declarative tool manifests into typed MCP servers and clients.",
+        epilog="Each command tells more with --help, such as `stubwright generate --help`.",
+    )
+    parser.add_argument("--version", action="version", version=f"stubwright {__version__}")
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=CommandParser)
+    for verb in VERBS:
+        verb.add(verbs)
+    return parser

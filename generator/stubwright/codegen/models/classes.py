@@ -1,0 +1,1061 @@
+"""Which classes stand for a schema, what they are called, and what their fields are.
+
+Takes documents of `shapes` and gives a plan of classes: for each a name, a docstring, and its fields, with their types
+as JSON Schema that holds nothing but types, which datamodel-code-generator represents exactly. It writes no Python but
+values and types that go with them.
+
+A class is called by where its schema stands: `GetWeatherInput` and the property `place` give `GetWeatherInputPlace`,
+whether the property holds the object, a list of them, or one of several; a schema in `$defs` is called by the tool and
+its own name. Where two meet in a name, those that can take a longer one, which spells out lists, places in tuples,
+values and alternatives, and where that is not enough, a digest of the place; so a name never depends on the order of
+its neighbours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal, LiteralString, TypeAlias
+
+from stubwright import naming
+from stubwright.codegen.models import descriptions
+from stubwright.codegen.models.redaction import Way, marks
+from stubwright.codegen.models.types import (
+    ANY,
+    Alternative,
+    AnyOf,
+    Const,
+    Document,
+    Expression,
+    Fixed,
+    Free,
+    Items,
+    Leaf,
+    Object,
+    Property,
+    Shape,
+    written,
+)
+from stubwright.codegen.source.literals import literal
+from stubwright.codegen.surface import Argument, ClassRole
+from stubwright.diagnostics import Pointer
+from stubwright.ir import Json
+from stubwright.pycode import Code, Name, code, join
+
+_DEEPEST = 40
+_NULL = Free("null")
+_TYPES = frozenset({"string", "integer", "number", "boolean", "null"})
+_WHOLE = {"input": "arguments", "output": "result", "shared": "schema"}
+
+Form: TypeAlias = Literal["plain", "absent", "nullable"]
+"""How a field is annotated: with its type alone, with `| None` that only means absence, or with `Nullable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """One field: its property, its attribute, its type as a schema, and its default.
+
+    `default` is the value that it has by default, `source` the schema's own default, both as Python source. A default
+    that `is_made` is made anew for each instance, one that `is_copied` is a list or a mapping that pydantic copies for
+    each, and one that `is_cast` must be told to checkers as the field's type.
+    """
+
+    wire: str
+    name: Name
+    form: Form
+    schema: Json
+    default: Code | None
+    source: Code | None
+    required: bool
+    nullable: bool
+    doc: str
+    is_made: bool = False
+    is_copied: bool = False
+    is_cast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPlan:
+    """One class: of an object, with its fields, or of another value, with its type as a schema in `root`.
+
+    `roles` are those of the documents that it is for; `is_root` says that it is for the whole of one. `redacted` are
+    the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that it is
+    another name for, where it `is_alias`, or else inherits from, so that it has only the `fields` that are new;
+    `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys hold
+    that are no properties, where it is a mapping of these.
+    """
+
+    name: Name
+    doc: str
+    roles: frozenset[ClassRole]
+    is_root: bool = False
+    closed: bool = False
+    fields: tuple[FieldPlan, ...] = ()
+    root: Json = None
+    redacted: tuple[str, ...] = ()
+    shared: Imported | None = None
+    is_alias: bool = False
+    needed: frozenset[str] = frozenset()
+    values: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
+
+    `redacted` are the ways to what nobody but the handler may see. `stem` is the start of the names of classes for its
+    `$defs`, where that is not the module's.
+    """
+
+    document: Document
+    name: Name
+    role: ClassRole
+    title: str
+    redacted: tuple[Way, ...] = ()
+    stem: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What stands for a shared schema in another module: a class, or for an enumeration its type.
+
+    `members` are the values of an enumeration, `null` among them. `parameters` are the fields of a class as arguments,
+    where it is what a tool takes.
+    """
+
+    name: Name
+    module: Name
+    members: tuple[Json, ...] = ()
+    parameters: tuple[Argument, ...] = ()
+
+
+Key: TypeAlias = Object | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """The expression of a default; `builds` says that it makes models, so that it is not a literal."""
+
+    source: Code
+    builds: bool = False
+
+
+@dataclass(slots=True)
+class _ClassGroup:
+    """Equal schemas that share a class, and the places they stand at."""
+
+    document: Document
+    pointers: set[Pointer] = field(default_factory=set)
+
+
+def plan_classes(
+    stem: Name, parts: Sequence[Part], imported: Mapping[str, Imported], reserved: frozenset[str] = frozenset()
+) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
+    """Plan the classes of one module.
+
+    Args:
+        stem: The start of the names of classes for `$defs`.
+        parts: The module's documents, in the order of their classes.
+        imported: The class of each shared schema that has one, by its name under `schemas`.
+        reserved: Names that the package has for something else.
+
+    Returns:
+        The classes, those of the roots first, and the classes that must be imported, by name.
+    """
+    return _Planner(stem, parts, imported, reserved).plan()
+
+
+@dataclass(slots=True)
+class _Planner:
+    stem: Name
+    parts: Sequence[Part]
+    imported: Mapping[str, Imported]
+    reserved: frozenset[str]
+    groups: dict[Key, _ClassGroup] = field(default_factory=dict)
+    names: dict[Key, Name] = field(default_factory=dict)
+    twins: dict[Key, Key] = field(default_factory=dict)
+    used: set[Imported] = field(default_factory=set)
+    seen: set[Expression] = field(default_factory=set)
+    types: dict[Expression, Json] = field(default_factory=dict)
+    redacted: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
+    attributes: set[Name] = field(default_factory=set)
+    defaults: dict[tuple[Expression, int], _Value | None] = field(default_factory=dict)
+
+    def plan(self) -> tuple[tuple[ClassPlan, ...], tuple[Imported, ...]]:
+        aliases: list[ClassPlan] = []
+        roots: dict[Key, Part] = {}
+        for part in self.parts:
+            root = _root(part.document)
+            home = self._home(part.document, root) if isinstance(root, Object) else self._mapping(part)
+            if home is not None:
+                self.used.add(home)
+                doc = self._root_doc(part)
+                aliases.append(ClassPlan(part.name, doc, frozenset({part.role}), True, shared=home, is_alias=True))
+                continue
+            roots[root] = part
+            self._collect(part.document, root)
+            for thing, names in marks(part.document, part.redacted, self.imported).properties.items():
+                self.redacted[thing] |= names
+        self._name({key: part.name for key, part in roots.items()})
+        for twin, first in self.twins.items():
+            if isinstance(twin, Object) and isinstance(first, Object) and twin in self.redacted:
+                self.redacted[first] |= self.redacted[twin]
+        plans = []
+        for key, group in self.groups.items():
+            if key in self.twins:
+                continue
+            doc = self._root_doc(roots[key]) if key in roots else self._doc(group)
+            plans.append(self._class(key, group.document, doc, is_root=key in roots))
+        return (*plans, *aliases), tuple(sorted(self.used, key=lambda each: each.name))
+
+    def _collect(self, document: Document, root: Key) -> None:
+        """Find what gets a class, from the root on, in the order of the source."""
+        waiting: list[tuple[Key, Pointer]] = [(root, ())]
+        while waiting:
+            key, pointer = waiting.pop(0)
+            if key in self.groups:
+                self.groups[key].pointers.add(pointer)
+                continue
+            self.groups[key] = _ClassGroup(document, {pointer})
+            if isinstance(key, Object):
+                for each in self._own(document, key):
+                    waiting += self._within(document, each.expression, (*pointer, "properties", each.name), ())
+                if key.values is not None:
+                    waiting += self._within(document, key.values, (*pointer, "additionalProperties"), ())
+            else:
+                waiting += self._alternatives(document, key, pointer, (key,))
+
+    def _own(self, document: Document, thing: Object) -> Sequence[Property]:
+        """The properties of an object that its class does not inherit."""
+        _, others = self._base(document, thing)
+        return [each for each in thing.properties if each not in others]
+
+    def _base(self, document: Document, thing: Object) -> tuple[Imported | None, Sequence[Property]]:
+        """The class of a shared schema that an object's class inherits from, with the properties that it has.
+
+        The object's schema refers to the shared one, and what it says beside changes none of these.
+        """
+        shared_bases: list[tuple[Imported, Sequence[Property]]] = []
+        for other in document.extended(thing):
+            home = self._home(document, other)
+            same = {*other.properties} <= {*thing.properties} and other.values == thing.values
+            if home is not None and same and home.name not in {part.name for part in self.parts}:
+                shared_bases.append((home, other.properties))
+        return shared_bases[0] if len(shared_bases) == 1 else (None, ())
+
+    def _within(
+        self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
+    ) -> Iterator[tuple[Key, Pointer]]:
+        """What gets a class in the values of an expression, without looking into classes."""
+        settled = document.settled(expression)
+        pointer = settled.pointer if isinstance(settled, Leaf) else pointer
+        if settled in above or settled in self.groups:
+            yield settled, pointer
+        elif settled not in self.seen and len(above) < _DEEPEST:
+            yield from self._alternatives(document, settled, pointer, (*above, settled))
+            self.seen.add(settled)
+
+    def _alternatives(
+        self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
+    ) -> Iterator[tuple[Key, Pointer]]:
+        for alternative in document.shape(expression):
+            match alternative:
+                case Object(properties=properties) if properties:
+                    if (home := self._home(document, alternative)) is not None:
+                        self.used.add(home)
+                    else:
+                        yield alternative, alternative.pointer if alternative.pointer is not None else pointer
+                case Object(values=values) if values is not None:
+                    yield from self._within(document, values, (*pointer, "additionalProperties"), above)
+                case Items(item):
+                    yield from self._within(document, item, (*pointer, "items"), above)
+                case Fixed(items):
+                    keyword = "prefixItems" if "prefixItems" in document.dialect.keywords else "items"
+                    for index, item in enumerate(items):
+                        yield from self._within(document, item, (*pointer, keyword, index), above)
+
+    def _name(self, fixed: Mapping[Key, Name]) -> None:
+        """Give each class its name, from the shortest on, until no two meet."""
+        stems = {part.document.name: (part.stem or self.stem, part.name) for part in self.parts}
+        every = {
+            key: _ladder(*stems[group.document.name], group) for key, group in self.groups.items() if key not in fixed
+        }
+        self.twins = self._twins({key: ladder[0] for key, ladder in every.items()})
+        ladders = {key: ladder for key, ladder in every.items() if key not in self.twins}
+        self.attributes = {
+            name
+            for key in self.groups
+            if isinstance(key, Object)
+            for name in naming.fields(each.name for each in key.properties).values()
+        }
+        bundled = {id(part.document.bundled): part.document.bundled.values() for part in self.parts}.values()
+        imported = {self.imported[name].name for names in bundled for name in names if name in self.imported}
+        taken = naming.MODEL_NAMES | self.attributes | {part.name for part in self.parts} | imported | self.reserved
+        height = dict.fromkeys(ladders, 0)
+        while True:
+            names = {key: _rung(self.stem, key, ladder, height[key]) for key, ladder in ladders.items()}
+            meetings = Counter(names.values())
+            crowded = [key for key, name in names.items() if meetings[name] > 1 or name in taken]
+            # Those that can be spelled longer are; where none can, all take a digest.
+            moving = {names[key] for key in crowded if height[key] + 1 < len(ladders[key])}
+            climbing = [
+                key
+                for key in crowded
+                if height[key]
+                < len(ladders[key]) + (names[key] in self.reserved) - (names[key] in moving and names[key] not in taken)
+            ]
+            if not climbing:
+                break
+            for key in climbing:
+                height[key] += 1
+        self.names = {**fixed, **names}
+        self.names |= {key: names[twin] for key, twin in self.twins.items()}
+
+    def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
+        """Those that would have one name and are word for word the same; they share the class of the first."""
+        places = Counter(key.pointer for key in names if isinstance(key, Object))
+        alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
+        for key, name in names.items():
+            group = self.groups[key]
+            if isinstance(key, Object) and key.pointer is not None and places[key.pointer] == 1:
+                text = json.dumps(group.document.value(Leaf(group.document.name, key.pointer)), sort_keys=True)
+                if '"$' not in text:
+                    alike[name, text].append(key)
+        return {
+            twin: first
+            for first, *others in (sorted(group, key=self._rank) for group in alike.values())
+            for twin in others
+        }
+
+    def _rank(self, key: Key) -> tuple[str, bool, int, str]:
+        group = self.groups[key]
+        return group.document.name, *_rank(_best(group))
+
+    def _root_doc(self, part: Part) -> str:
+        document = part.document
+        text = descriptions.describe(document, document.root)
+        return f"{part.title}\n\n{text}" if text else part.title
+
+    def _doc(self, group: _ClassGroup) -> str:
+        pointer = _best(group)
+        trail = _trail(pointer, group.document)
+        last = trail.steps[-1] if trail.steps else None
+        if trail.definition is not None and last is None:
+            text = descriptions.summary(group.document, Leaf(group.document.name, pointer))
+            return text or f"``{trail.definition}`` among the schema's definitions."
+        named = [step.name for step in trail.steps if step.kind == "property"]
+        owner = named[-1] if named else trail.definition
+        inside = trail.steps[-1].kind if trail.steps else "property"
+        what = {"item": "An item", "value": "A value", "property": "The value", "branch": "One form"}[inside]
+        if last is not None and last.kind == "item" and last.name:
+            what = f"Item {last.name}"
+        return (
+            f"{what} of ``{owner}``."
+            if owner is not None
+            else f"{what} of the {_WHOLE.get(group.document.name.partition(' ')[0], 'answer')}."
+        )
+
+    def _class(self, key: Key, document: Document, doc: str, *, is_root: bool) -> ClassPlan:
+        name = self.names[key]
+        alike = [key, *(twin for twin, first in self.twins.items() if first == key)]
+        documents = {self.groups[each].document.name for each in alike}
+        roles = frozenset(part.role for part in self.parts if part.document.name in documents)
+        if not isinstance(key, Object):
+            shape = document.shape(key)
+            if key == document.root and _is_plain_object(shape):
+                (thing,) = (each for each in shape if isinstance(each, Object))
+                redacted = tuple(sorted(self.redacted.get(thing, ())))
+                values = self._type(document, thing.values) if thing.values is not None else None
+                if values is not None and "input" not in roles:
+                    return ClassPlan(name, doc, roles, is_root, root=values, values=values)
+                return ClassPlan(name, doc, roles, is_root, closed=thing.closed, redacted=redacted, values=values)
+            return ClassPlan(name, doc, roles, is_root, root=self._schema(document, shape))
+        attributes = naming.fields(each.name for each in key.properties)
+        base, inherited = self._base(document, key)
+        if base is not None:
+            self.used.add(base)
+        fields = [
+            self._field(document, each.name, attributes[each.name], each.expression, required=each.name in key.required)
+            for each in key.properties
+            if each not in inherited
+        ]
+        redacted = tuple(sorted(self.redacted.get(key, ())))
+        values = self._type(document, key.values) if key.values is not None and base is None else {}
+        return ClassPlan(
+            name,
+            doc,
+            roles,
+            is_root,
+            closed=key.closed,
+            fields=_unshadowed(fields, naming.MAPPING_NAMES if values or base is not None else ()),
+            values=values or None,
+            redacted=redacted,
+            shared=base,
+            needed=key.required & {each.name for each in inherited},
+        )
+
+    def _field(self, document: Document, wire: str, name: Name, expression: Expression, *, required: bool) -> FieldPlan:
+        shape = document.shape(expression)
+        nullable = ANY in shape or _NULL in shape
+        doc = descriptions.describe(document, expression)
+        default_value: _Value | None = None
+        default: Code | None = None
+        form: Form = "plain"
+        if not required:
+            given = _given(document, expression)
+            default_value = self._default(document, given[0], expression) if given else None
+            if default_value is not None and default_value.builds and _holds_itself(document, expression):
+                default_value = None
+                doc = descriptions.joined(
+                    doc, [f"The schema's default, {descriptions.shown(given[0])}, would hold itself."]
+                )
+            elif given and default_value is None:
+                doc = descriptions.joined(
+                    doc, [f"The schema's default, {descriptions.shown(given[0])}, is not of this type."]
+                )
+            if default_value is None or default_value.source == "None":
+                default, form = code("None"), "nullable" if nullable or not shape else "absent"
+        if document.settled(expression) in self.names or self._enumeration(document, expression) is not None:
+            schema = self._type(document, expression)
+        else:
+            schema = self._schema(document, shape, self._enumerations(document, expression), null=form == "plain")
+        source = default_value.source if default_value is not None else None
+        is_made = default_value is not None and default_value.builds and default is None
+        is_copied = default_value is not None and default is None and not is_made and default_value.source[0] in "[{"
+        is_cast = False
+        if source is not None and default is None:
+            decide = _needs_cast if is_made else _is_ambiguous
+            is_cast = decide(source, schema, given[0])
+        return FieldPlan(
+            wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_copied, is_cast
+        )
+
+    def _type(self, document: Document, expression: Expression) -> Json:
+        settled = document.settled(expression)
+        if settled in self.names:
+            return {"$ref": f"#/$defs/{self.names[settled]}"}
+        if (home := self._enumeration(document, settled)) is not None:
+            self.used.add(home)
+            return {"$ref": f"#/$defs/{home.name}"}
+        if settled not in self.seen:
+            return {}
+        if settled not in self.types:
+            named = self._enumerations(document, settled)
+            self.types[settled] = self._schema(document, document.shape(settled), named)
+        return self.types[settled]
+
+    def _enumeration(self, document: Document, expression: Expression) -> Imported | None:
+        """The type of a shared enumeration, where an expression is but a reference to it."""
+        name = document.shared_whole(expression)
+        home = self.imported.get(name) if name is not None else None
+        return home if home is not None and home.members and home.name not in self.attributes else None
+
+    def _enumerations(self, document: Document, expression: Expression) -> list[Imported]:
+        """The types of shared enumerations that are alternatives of an expression."""
+        enumerations: dict[Imported, None] = {}
+        seen: set[Expression] = set()
+        pending = [expression] if document.bundled else []
+        while pending:
+            here = document.settled(pending.pop(0))
+            if (home := self._enumeration(document, here)) is not None:
+                enumerations[home] = None
+            elif here not in seen and isinstance(here, Leaf):
+                pending += [leaf for keyword in ("anyOf", "oneOf") for leaf in document.children(here, keyword)]
+            elif here not in seen and isinstance(here, AnyOf):
+                pending += here.parts
+            seen.add(here)
+        return [*enumerations]
+
+    def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
+        """A shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
+
+        Of its constants, those of the enumerations that are `named` go by their names.
+        """
+        members = [each.value for each in shape if isinstance(each, Const)]
+        anything = ANY in shape or _is_everything(shape)
+        choices: list[Json] = []
+        for home in named:
+            if all(_NULL in shape if each is None else _is_among(each, members) for each in home.members):
+                self.used.add(home)
+                choices.append({"$ref": f"#/$defs/{home.name}"})
+                members = [each for each in members if not _is_among(each, home.members)]
+        for alternative in shape:
+            match alternative:
+                case Const() if members:
+                    choices.append({"enum": members})
+                    members = []
+                case Const() | Free("null" | "any"):
+                    pass
+                case Free(handle=str(kind)) if not anything:
+                    choices.append({"type": "string", "handle": kind})
+                case Free(name, form) if not (anything and ANY not in shape):
+                    choices += [{"type": name, "format": form}] if form else []
+                    choices += [{"type": name}] if {"type": name} not in choices else []
+                case Object() | Items() | Fixed() if not (anything and _is_plain(alternative)):
+                    choices.append(self._container(document, alternative))
+        if anything:
+            choices.append({})
+        elif _NULL in shape and (null or not choices):
+            choices.append({"type": "null"})
+        return choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {}
+
+    def _container(self, document: Document, alternative: Object | Items | Fixed) -> Json:
+        match alternative:
+            case Items(item):
+                return {"type": "array", "items": self._type(document, item)}
+            case Fixed(items):
+                return {"type": "array", "prefixItems": [self._type(document, item) for item in items]}
+            case Object(properties=properties, values=values):
+                if properties:
+                    return {"$ref": f"#/$defs/{self._class_of(document, alternative)}"}
+                values_type = self._type(document, values) if values is not None else {}
+                return {"type": "object", "additionalProperties": values_type or True}
+
+    def _class_of(self, document: Document, thing: Object) -> Name:
+        home = self._home(document, thing)
+        return home.name if home is not None else self.names[thing]
+
+    def _home(self, document: Document, thing: Object) -> Imported | None:
+        """The class that an object has as a shared schema."""
+        name = document.shared(thing)
+        return self.imported.get(name) if name is not None else None
+
+    def _mapping(self, part: Part) -> Imported | None:
+        """The class of a shared schema that is a mapping, where a result is that as a whole."""
+        document = part.document
+        shape = document.shape(document.root)
+        if part.role == "input" or not is_mapping(shape):
+            return None
+        for leaf in (document.root, *document.children(document.root, "allOf")):
+            name = document.shared_whole(target) if (target := document.target(leaf)) is not None else None
+            if target and name and name in self.imported and document.shape(target) == shape:
+                return self.imported[name]
+        return None
+
+    def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
+        """The Python expression of a default, or nothing where it is not of the expression's type."""
+        settled = document.settled(expression)
+        key = settled, id(value)  # a part of the document, which lives as long as this plan
+        if key not in self.defaults:
+            alternatives = sorted(document.shape(settled), key=lambda each: -_named_keys(value, each))
+            value_built = None
+            for alternative in alternatives:  # no generators, here and below: values may be nested deeply
+                value_built = self._value(document, value, alternative)
+                if value_built is not None:
+                    break
+            named = self.names.get(settled) if value_built is not None else None
+            self.defaults[key] = _validated(named, value) if named else value_built
+        return self.defaults[key]
+
+    def _value(self, document: Document, value: Json, alternative: Alternative) -> _Value | None:
+        match alternative:
+            case Free("any"):
+                return _Value(literal(value))
+            case Free(handle=str()):
+                return None
+            case Free(name):
+                return _Value(literal(_plain_number(value, name))) if _is_of(value, name) else None
+            case Const(name, member):
+                return _Value(literal(member)) if _is_of(value, name) and value == member else None
+            case Items(item) if isinstance(value, list):
+                return _laid_out("[{}]", [self._default(document, each, item) for each in value])
+            case Fixed(items) if isinstance(value, list) and len(value) == len(items):
+                members = [self._default(document, each, item) for each, item in zip(value, items, strict=True)]
+                return _laid_out("({},)" if len(items) == 1 else "({})", members)
+            case Object() if isinstance(value, dict):
+                return self._object_value(document, value, alternative)
+            case _:
+                return None
+
+    def _object_value(self, document: Document, value: Mapping[str, Json], thing: Object) -> _Value | None:
+        known = {each.name: each.expression for each in thing.properties}
+        if not thing.required <= value.keys() or (thing.closed and not value.keys() <= known.keys()):
+            return None
+        if thing.properties:
+            for name in known.keys() & value.keys():
+                if self._default(document, value[name], known[name]) is None:
+                    return None
+            return _validated(self._class_of(document, thing), dict(value))
+        if thing.values is None:
+            return _Value(literal(dict(value)))
+        members = [self._entry(document, name, each, thing.values) for name, each in value.items()]
+        return _laid_out("{{{}}}", members)
+
+    def _entry(self, document: Document, key: str, value: Json, expression: Expression) -> _Value | None:
+        entry = self._default(document, value, expression)
+        return _Value(code("{}: {}", literal(key), entry.source), entry.builds) if entry is not None else None
+
+
+def _is_among(value: Json, members: Iterable[Json]) -> bool:
+    """Whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
+    return any(type(value) is type(each) and value == each for each in members)
+
+
+def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
+    """Fields of one class, none of which has a `reserved` name, or is called like a class that the fields' types name.
+
+    In the body of a class, the attribute would hide it.
+    """
+    named = {*reserved, *(name for each in fields for name in referred(each.schema))}
+    named |= {naming.handle_id(kind) for each in fields for kind in handled(each.schema)}
+    if any(form for each in fields for form in formatted(each.schema)):
+        named |= naming.FORMAT_NAMES
+    names = {each.name for each in fields}
+    return tuple(
+        replace(each, name=naming.free(each.name + "_", named | names)) if each.name in named else each
+        for each in fields
+    )
+
+
+def _given(document: Document, expression: Expression) -> list[Json]:
+    """The defaults that the schemas of an expression give, the one that counts first."""
+    values = [document.value(leaf) for leaf in document.leaves(expression)]
+    return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
+
+
+def _holds_itself(document: Document, expression: Expression) -> bool:
+    """Whether the model of a default leaves out properties whose defaults lead back to it, so that it has no end."""
+    seen: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        here = pending.pop()
+        seen.add(here)
+        left_out = {each for value in _given(document, here)[:1] for each in _left_out(document, value, here, set())}
+        if expression in left_out:
+            return True
+        pending += left_out - seen
+    return False
+
+
+def _left_out(
+    document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
+) -> Iterator[Expression]:
+    """The properties that a value does not have where, by its type, it or what is in it could have them."""
+    if (expression, id(value)) in seen:
+        return
+    seen.add((expression, id(value)))
+    for alternative in document.shape(expression):
+        match alternative, value:
+            case Items(item), list():
+                for each in value:
+                    yield from _left_out(document, each, item, seen)
+            case Fixed(items), list():
+                for each, item in zip(value, items, strict=False):
+                    yield from _left_out(document, each, item, seen)
+            case Object(), dict():
+                known = {each.name: each.expression for each in alternative.properties}
+                yield from (known[name] for name in known.keys() - value.keys() - alternative.required)
+                for name, each in value.items():
+                    if inner := known.get(name, alternative.values):
+                        yield from _left_out(document, each, inner, seen)
+
+
+def _root(document: Document) -> Key:
+    """What the class of a document's root stands for: its object, where it is nothing else, or the whole of it."""
+    shape = document.shape(document.root)
+    if _is_plain_object(shape):
+        return document.root
+    if len(shape) == 1 and isinstance(shape[0], Object):
+        return shape[0]
+    return document.settled(document.root)
+
+
+def _is_plain_object(shape: Shape) -> bool:
+    """Whether the shape is an object without properties, and nothing else."""
+    return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
+
+
+def is_mapping(shape: Shape) -> bool:
+    """Whether the shape is an object without properties that says what its keys hold, and nothing else."""
+    return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
+
+
+def _named_keys(value: Json, alternative: Alternative) -> int:
+    """How many keys of a value are properties of the alternative."""
+    if not isinstance(value, dict) or not isinstance(alternative, Object):
+        return 0
+    return sum(each.name in value for each in alternative.properties)
+
+
+def enumerated(document: Document) -> tuple[Json, ...]:
+    """The values of a schema that is one of some constants, `null` among them; else none."""
+    shape = document.shape(document.root)
+    members = tuple(each.value if isinstance(each, Const) else None for each in shape)
+    is_enumeration = all(isinstance(each, Const) or each == _NULL for each in shape)
+    return members if is_enumeration and members != (None,) * len(members) else ()
+
+
+def _is_everything(shape: Shape) -> bool:
+    """Whether every JSON value is of one of the alternatives' types."""
+    free = {each.type for each in shape if isinstance(each, Free)}
+    has = {type(each) for each in shape}
+    return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
+
+
+def _is_plain(alternative: Object | Items | Fixed) -> bool:
+    """Whether a list or object says nothing of what it holds."""
+    match alternative:
+        case Items(item):
+            return not getattr(item, "parts", True)
+        case Object(properties=properties, values=values):
+            return not properties and values is None
+        case _:
+            return False
+
+
+def referred(schema: Json) -> Iterator[Name]:
+    """The classes that a schema with nothing but types refers to, in its order."""
+    match schema:
+        case {"$ref": reference}:
+            yield Name(str(reference).rpartition("/")[2])
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            for part in parts:
+                yield from referred(part)
+        case {"items": inner} | {"additionalProperties": inner}:
+            yield from referred(inner)
+
+
+def formatted(schema: Json) -> Iterator[str]:
+    """The formats of texts in a schema with nothing but types."""
+    match schema:
+        case {"format": form}:
+            yield str(form)
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            for part in parts:
+                yield from formatted(part)
+        case {"items": inner} | {"additionalProperties": inner}:
+            yield from formatted(inner)
+
+
+def handled(schema: Json) -> Iterator[str]:
+    """The kinds of handles whose ids a schema with nothing but types has."""
+    match schema:
+        case {"handle": kind}:
+            yield str(kind)
+        case {"anyOf": parts} | {"prefixItems": parts}:
+            for part in parts:
+                yield from handled(part)
+        case {"items": inner} | {"additionalProperties": inner}:
+            yield from handled(inner)
+
+
+def _is_of(value: Json, name: str) -> bool:
+    match name:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "null":
+            return value is None
+        case "integer":
+            if isinstance(value, float):
+                return value.is_integer() and written(value) == int(value)
+            return isinstance(value, int) and not isinstance(value, bool)
+        case _:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain_number(value: Json, name: str) -> Json:
+    return int(value) if name == "integer" else value
+
+
+def _validated(name: Name, value: Json) -> _Value:
+    """The model of a value."""
+    return _Value(code("{}.model_validate({})", name, literal(value)), builds=True)
+
+
+def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
+    """A list, tuple or mapping of members, if there are all of them."""
+    there = [member for member in members if member is not None]
+    if len(there) < len(members):
+        return None
+    return _Value(code(brackets, join(", ", [each.source for each in there])), any(each.builds for each in there))
+
+
+def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
+    """Whether a checker must be told the type of a default that is made: it takes a list for one of just these models.
+
+    It is told only where the field's type is wider. Told more than it needs, it complains.
+    """
+    is_tuple = source[0] == "("
+    if source[0] not in "[{(" or _is_of_one_class(schema) or _is_exact(schema, value):
+        return False
+    return not (is_tuple and _is_taken(schema, value))
+
+
+def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
+    """Whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
+
+    In an assignment a checker takes a list for one of the type that is declared. In a call, as that of `Field`, mypy
+    does so only where the type is not a union, and pyright cannot tell what an empty list of anything holds.
+    """
+    if source[0] in "[{":
+        match schema:
+            case {"anyOf": choices}:
+                return bool(value) and _natural(value) not in choices
+            case {} if not schema:
+                return _has_empty(value)
+    return _is_mistaken(schema, value)
+
+
+def _is_mistaken(schema: Json, value: Json) -> bool:
+    """Whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
+    match schema, value:
+        case {"anyOf": choices}, list() | dict():
+            several = [choice for choice in choices if choice.get("type") in ("array", "object")]
+            if len(several) > 1:
+                return bool(value) and _natural(value) not in several
+            return any(_is_mistaken(choice, value) for choice in several)
+        case {"prefixItems": places}, list():
+            return any(map(_is_mistaken, places, value))
+        case {"type": "array", "items": inner}, list():
+            return any(_is_mistaken(inner, each) for each in value)
+        case {"type": "object", "additionalProperties": inner}, dict():
+            return any(_is_mistaken(inner, each) for each in value.values())
+        case _:
+            return False
+
+
+def _natural(value: Json) -> Json:
+    """The type that checkers find for a value by itself, as a schema; `None` where they do not agree on one."""
+    match value:
+        case list() | dict():
+            kinds: list[Json] = []
+            for each in value.values() if isinstance(value, dict) else value:
+                kind = _natural(each)
+                kinds += [] if kind in kinds else [kind]
+            if len(kinds) != 1 or kinds[0] is None:
+                return None
+            keyword = "items" if isinstance(value, list) else "additionalProperties"
+            return {"type": "array" if isinstance(value, list) else "object", keyword: kinds[0]}
+        case bool():
+            return {"type": "boolean"}
+        case int():
+            return {"type": "integer"}
+        case float():
+            return {"type": "number"}
+        case str():
+            return {"type": "string"}
+        case _:
+            return {"type": "null"}
+
+
+def _has_empty(value: Json) -> bool:
+    """Whether there is an empty list or mapping in a value, or it is one."""
+    match value:
+        case list() | dict():
+            return not value or any(map(_has_empty, value.values() if isinstance(value, dict) else value))
+        case _:
+            return False
+
+
+def _is_taken(schema: Json, value: Json) -> bool:
+    """Whether a checker takes the expression of this value for one of the schema's type.
+
+    It does for what cannot change, however wide its type; of lists and mappings it must find the very type.
+    """
+    match schema:
+        case {"prefixItems": items}:
+            return all(map(_is_taken, items, value))
+        case {"anyOf": choices}:
+            return all("$ref" in choice or "enum" in choice or choice.get("type") in _TYPES for choice in choices)
+        case {"type": "array", "items": inner}:
+            return _is_found(inner, value)
+        case {"type": "object", "additionalProperties": inner}:
+            return _is_found({} if inner is True else inner, [*value.values()])
+        case _:
+            return True
+
+
+def _is_found(schema: Json, values: Sequence[Json]) -> bool:
+    """Whether a checker finds this type, and no other, for what the values have in common."""
+    match schema:
+        case {"anyOf": [inner, {"type": "null"}]} if None in values:
+            return _is_found(inner, [value for value in values if value is not None])
+    if not values or "anyOf" in schema or "enum" in schema:
+        return False
+    if schema.get("type") == "number":
+        return any(isinstance(value, float) for value in values)
+    return all(_is_taken(schema, value) for value in values)
+
+
+def _is_exact(schema: Json, value: Json) -> bool:
+    """Whether the type that checkers find for the expression of this value by itself is the schema's."""
+    match schema, value:
+        case {"prefixItems": places}, list():
+            return all(map(_is_exact, places, value))
+        case {"type": "array", "items": inner}, list():
+            return _is_exact_for_all(inner, value)
+        case {"type": "object", "additionalProperties": inner}, dict():
+            return inner is not True and _is_exact_for_all(inner, [*value.values()])
+        case {"type": "number"}, _:
+            return isinstance(value, float)
+        case _:
+            return "$ref" in schema or schema.get("type") in _TYPES
+
+
+def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
+    """Whether the type that checkers find for what these values have in common is the schema's."""
+    match schema:
+        case {"anyOf": [inner, {"type": "null"}]} if None in values:
+            return _is_exact_for_all(inner, [value for value in values if value is not None])
+        case {"type": "number"}:
+            return any(isinstance(value, float) for value in values)
+        case _:
+            telling = [value for value in values if "$ref" in schema or value not in ([], {})]
+            return bool(telling) and all(_is_exact(schema, value) for value in telling)  # the others tell of empty ones
+
+
+def _is_of_one_class(schema: Json) -> bool:
+    match schema:
+        case {"type": "array", "items": inner} | {"type": "object", "additionalProperties": inner}:
+            return inner is not True and _is_of_one_class(inner)
+        case _:
+            return "$ref" in schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Trail:
+    """A pointer as a reader sees it: from the root or a definition, through properties, lists and alternatives."""
+
+    definition: str | None
+    steps: tuple[naming.Step, ...]
+
+
+def _best(group: _ClassGroup) -> Pointer:
+    """The place that names a class: a definition before others, then the shortest."""
+    return min(group.pointers, key=_rank)
+
+
+def _rank(pointer: Pointer) -> tuple[bool, int, str]:
+    return pointer[:1] not in _DEFINITIONS, len(pointer), json.dumps(pointer)
+
+
+_DEFINITIONS = (("$defs",), ("definitions",))
+
+
+def _trail(pointer: Pointer, document: Document) -> _Trail:
+    definition: str | None = None
+    steps: list[naming.Step] = []
+    rest = list(pointer)
+    while rest:
+        keyword = str(rest.pop(0))
+        following = str(rest.pop(0)) if rest and _takes_a_step(keyword, rest[0], document) else ""
+        at = pointer[: len(pointer) - len(rest)]
+        if keyword in ("$defs", "definitions"):
+            definition, steps = following, []
+        elif keyword == "properties":
+            steps.append(naming.Step("property", following))
+        elif keyword in ("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"):
+            steps.append(naming.Step("item", following))
+        elif keyword in ("additionalProperties", "patternProperties", "unevaluatedProperties"):
+            steps.append(naming.Step("value"))
+        elif keyword in document.dialect.keywords:
+            steps.append(naming.Step("branch", _hint(keyword, at, document)))
+        else:
+            definition, steps = following or keyword, []
+    return _Trail(definition, tuple(steps))
+
+
+def _takes_a_step(keyword: str, following: str | int, document: Document) -> bool:
+    dialect = document.dialect
+    if isinstance(following, int):
+        return keyword in dialect.listed
+    return keyword in dialect.named or keyword in ("$defs", "definitions") or keyword not in dialect.keywords
+
+
+def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
+    """What tells an alternative from its neighbours: its title, a value that it alone has, or which keys it has."""
+    try:
+        value = document.value(Leaf(document.name, pointer))
+    except KeyError:
+        return keyword
+    if not isinstance(value, dict):
+        return keyword
+    if isinstance(title := value.get("title"), str) and naming.words(title):
+        return title
+    if isinstance(reference := value.get("$ref"), str):
+        return reference.rpartition("/")[2]
+    group = _group(document, pointer)
+    known = _constants(value)
+    alone = [text for name, text in known.items() if group.constants[name, text] <= 1]
+    if known:
+        return [*alone, *known.values()][0]
+    required = value.get("required")
+    own = _properties(value)
+    named = [name for name in sorted(own) if group.properties[name] <= 1]
+    if not isinstance(required, list) or (named and group.required[json.dumps(required)] > 1):
+        required = named[:2] if group.objects > bool(own) else []
+    if required:
+        return f"with {' and '.join(map(str, required[:3]))}"
+    return keyword if keyword in ("if", "then", "else", "not") else ""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What the alternatives of one choice have, by how many have it; `objects` are those that have properties."""
+
+    constants: Counter[tuple[str, str]] = field(default_factory=Counter)
+    properties: Counter[str] = field(default_factory=Counter)
+    required: Counter[str] = field(default_factory=Counter)
+    objects: int = 0
+
+
+def _group(document: Document, pointer: Pointer) -> _Group:
+    """The alternatives that one is one of; none where it stands alone."""
+    return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
+
+
+@lru_cache(maxsize=8)
+def _grouped(document: Document, pointer: Pointer) -> _Group:
+    """The alternatives of the choice at `pointer`, counted once for all of them."""
+    group = _Group()
+    for leaf in document.children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
+        value = document.value(leaf)
+        if isinstance(value, dict):
+            group.constants.update(_constants(value).items())
+            group.properties.update(_properties(value).keys())
+            group.required[json.dumps(value.get("required"))] += 1
+            group.objects += bool(_properties(value))
+    return group
+
+
+def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
+    """The properties that can be one text only, by name."""
+    constants = {}
+    for name, child in sorted(_properties(schema).items()):
+        if isinstance(child, dict):
+            only = [child["const"]] if "const" in child else child.get("enum") or []
+            if len(only) == 1 and isinstance(only[0], str) and naming.words(only[0]):
+                constants[name] = only[0]
+    return constants
+
+
+def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
+    """The names that a class may have, from the shortest on."""
+    trail = _trail(_best(group), group.document)
+    return naming.ladder(stem, root, trail.definition, trail.steps)
+
+
+def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
+    """The name at a height of the ladder; above it, the longest name and a digest of what it stands for.
+
+    Where another module has the very same at the same place, the digest is of the module's `stem`, too.
+    """
+    if height < len(ladder):
+        return ladder[height]
+    what: object = key
+    if isinstance(key, Object):
+        properties = sorted((each.name, repr(each.expression)) for each in key.properties)
+        what = (key.pointer, properties, sorted(key.required), key.closed, key.values)
+    if height > len(ladder):
+        what = (stem, what)
+    return naming.digested_class(ladder[-1], what)

@@ -1,0 +1,880 @@
+"""Model modules: the only caller of datamodel-code-generator.
+
+Takes a tool or a shared schema and gives the source of its module of models, with what the rest of the package must
+know of it. Types, references and the order of classes are the generator's; names, defaults and docstrings are ours, and
+get into its text through our templates, as literals. What it writes is read, and never changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
+
+from stubwright import ir, naming, package_data
+from stubwright.codegen import surface
+from stubwright.codegen.models import descriptions, reserved
+from stubwright.codegen.models.classes import (
+    Imported,
+    Part,
+    enumerated,
+    formatted,
+    handled,
+    is_mapping,
+    plan_classes,
+    referred,
+)
+from stubwright.codegen.models.inspection import declared
+from stubwright.codegen.models.redaction import marks
+from stubwright.codegen.models.reserved import NOTHING, Reserved
+from stubwright.codegen.models.types import Document
+from stubwright.codegen.source.docstrings import sentence
+from stubwright.codegen.source.imports import RUNTIME, Home, as_homes
+from stubwright.codegen.source.literals import docstring, literal, requoted
+from stubwright.codegen.surface import Argument, Class, ClassRole, Enumeration, Field, Surface, Type
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import dialects
+from stubwright.pycode import Code, Name, checked, code, join, trusted
+from stubwright_runtime.values.text import split_pointer
+
+if TYPE_CHECKING:
+    from datamodel_code_generator.config import JSONSchemaParserConfig
+    from datamodel_code_generator.model.base import DataModel
+    from datamodel_code_generator.types import DataType
+
+    from stubwright.codegen.models.classes import ClassPlan, FieldPlan
+    from stubwright.codegen.models.redaction import Way
+    from stubwright.ir import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ModelModule:
+    """A module of models.
+
+    `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
+    of the client's method, made of the first part's class: the required ones first, else in the schema's order. `extra`
+    is the type of the values of what else the schema allows; None where it allows nothing else.
+    """
+
+    source: Code
+    classes: tuple[Class, ...]
+    parameters: tuple[Argument, ...]
+    extra: Type | None = None
+    enumerations: tuple[Enumeration, ...] = ()
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names that it defines."""
+        types = (name for each in self.enumerations for name in (each.name, each.values))
+        return (*(each.name for each in self.classes), *types)
+
+
+def load() -> None:
+    """Load the generator and have it write a class, so that the first tool takes it no longer than the others."""
+    properties = {"type": "object", "properties": {"any": {"type": "string"}}}
+    schema = ir.Schema(properties, dialects.DRAFT_2020_12.uri, Place(""))
+    shared_modules([ir.SharedSchema("any", naming.shared("any"), schema)])
+
+
+def homes(
+    shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: Reserved = NOTHING
+) -> dict[str, Imported]:
+    """What stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
+
+    An object with properties has a class, and so has a mapping, for whole results; an enumeration has the name of its
+    type, and anything else nothing.
+
+    Args:
+        shared: The manifest's shared schemas.
+        tools: Those whose models are to be made with it.
+        taken: Names that the package has for something else.
+    """
+    imported: dict[str, Imported] = {}
+    for schema in shared:
+        document = Document("shared", schema.schema)
+        members = enumerated(document)
+        if members or document.only_object(document.root) is not None or is_mapping(document.shape(document.root)):
+            imported[schema.name] = Imported(naming.shared_class(schema.names), Name(schema.names.module), members)
+    referenced_whole = _taken_whole(tools, {schema.name: schema for schema in shared}, imported)
+    return imported | _with_parameters(shared, referenced_whole, imported, taken)
+
+
+def _taken_whole(
+    tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, Imported]
+) -> frozenset[str]:
+    """The shared schemas with classes that the arguments of tools may be, or may extend."""
+    waiting = [name for tool in tools for name in tool.input.extended]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += shared[name].schema.extended
+    return frozenset(name for name in seen if name in homes and not homes[name].members)
+
+
+def _with_parameters(
+    shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, Imported], taken: Reserved
+) -> dict[str, Imported]:
+    """The homes of those shared schemas that have these names, with their fields as arguments."""
+    imported = _in("", homes)
+    schemas = [schema for schema in shared if schema.name in names]
+    drafts = []
+    for schema in schemas:
+        others = [each for each in shared if schema.circle is not None and each.circle == schema.circle]
+        members = [schema, *(each for each in others if each is not schema and each.name in homes)]
+        drafts.append(_shared_draft(members, imported, taken))
+    return {
+        schema.name: replace(homes[schema.name], parameters=module.parameters)
+        for schema, module in zip(schemas, _modules(drafts), strict=True)
+    }
+
+
+def modules(
+    tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+) -> list[ModelModule]:
+    """The models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
+
+    A module depends on its own tool alone, whatever the others are; together they are made faster.
+
+    Args:
+        tools: The tools.
+        shared: The `homes` of the manifest's shared schemas, from which their classes are imported.
+        taken: Names that the package has for something else.
+    """
+    imported = _in("shared.", shared or {})
+    return _modules([_draft(tool, imported, taken) for tool in tools])
+
+
+def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
+    """Where classes are imported from, for modules beside a folder, or in it."""
+    return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
+
+
+def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
+    stem = tool.names.stem
+    title = f"Arguments of the tool ``{tool.name}``."
+    arguments = Document("input", tool.input, merged=True)
+    parts = [Part(arguments, naming.input_class(tool.names), "input", title, _ways(tool))]
+    if tool.output is not None:
+        output = Document("output", tool.output, merged=_is_of_objects(tool.output))
+        parts.append(Part(output, naming.output_class(tool.names), "output", f"Result of the tool ``{tool.name}``."))
+    parts += _answers(tool.questions)
+    plans, used = plan_classes(stem, parts, imported, taken.under(stem, reserved.of_tool(tool)))
+    doc = f"Models of the tool ``{tool.name}``."
+    return _Draft(doc, tuple(parts), plans, used, Name(".handles"), tool.place)
+
+
+def _ways(tool: ir.Tool) -> tuple[Way, ...]:
+    """The ways to the arguments that its policy redacts."""
+    return tuple(tuple(split_pointer(pointer)) for pointer in tool.policy.get("redact") or ())
+
+
+def _is_of_objects(schema: ir.Schema) -> bool:
+    """Whether a schema says of its root that it is an object; what a reference hides does not count."""
+    dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
+    hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
+    return schema.wire.get("type") == "object" and not hidden
+
+
+def primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved = NOTHING) -> list[ModelModule]:
+    """The models of prompts and resource templates: of their arguments, and of the answers to their questions.
+
+    Args:
+        primitives: Those that the handlers serve, so that there is somebody to use the models.
+        taken: Names that the package has for something else.
+    """
+    return _modules([_primitive_draft(primitive, taken) for primitive in primitives])
+
+
+def _primitive_draft(primitive: ir.Primitive, taken: Reserved) -> _Draft:
+    of = f"the {primitive.kind} ``{primitive.key}``"
+    schema = ir.Schema(_arguments(primitive.arguments or ()), dialects.DRAFT_2020_12.uri, primitive.place)
+    role: ClassRole = "arguments" if primitive.kind == "prompt" else "variables"
+    name = naming.arguments(primitive.names, primitive.kind)
+    parts = [Part(Document("input", schema, merged=True), name, role, f"{sentence(role)} of {of}.")]
+    parts += _answers(primitive.questions)
+    stem = primitive.names.stem
+    plans, used = plan_classes(stem, parts, {}, taken.under(stem, reserved.of_primitive(primitive)))
+    return _Draft(f"Models of {of}.", tuple(parts), plans, used, Name("..handles"), primitive.place)
+
+
+def _arguments(arguments: Sequence[ir.Argument]) -> Json:
+    properties: dict[str, Json] = {}
+    for argument in arguments:
+        kind: Json = {"type": "array", "items": {"type": "string"}} if argument.many else {"type": "string"}
+        properties[argument.name] = {**kind, "description": argument.description} if argument.description else kind
+    required = [argument.name for argument in arguments if argument.required]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _answers(questions: Sequence[ir.Question]) -> Iterator[Part]:
+    """The answers to those questions that are asked with a form."""
+    for question in questions:
+        if question.schema is not None:
+            document = Document(f"question {question.name}", question.schema, merged=True)
+            title = f"An answer to ``{question.name}``: {question.message}"
+            yield Part(document, question.answer, "answer", title)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedModules:
+    """The modules of shared schemas: `of` has that of each that has a class, by its name under `schemas`.
+
+    Those that lead to each other have their classes in one module, since modules cannot import each other; their own
+    modules take them from there. `circles` are these modules by their names below `models.shared`.
+    """
+
+    of: Mapping[str, ModelModule] = field(default_factory=dict)
+    circles: Mapping[Name, ModelModule] = field(default_factory=dict)
+
+
+def shared_modules(
+    shared: Sequence[ir.SharedSchema], imported_classes: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
+) -> SharedModules:
+    """The models of shared schemas.
+
+    Args:
+        shared: All of the manifest's shared schemas.
+        found: Their `homes`, where they are known.
+        taken: Names that the package has for something else.
+    """
+    imported = _in("", homes(shared) if imported_classes is None else imported_classes)
+    groups = _groups(shared, imported)
+    drafts = [_shared_draft(members, imported, taken) for members in groups]
+    of = {
+        schema.name: _enumeration(schema, imported[schema.name])
+        for schema in shared
+        if schema.name in imported and imported[schema.name].members
+    }
+    circles: dict[Name, ModelModule] = {}
+    for members, draft, module in zip(groups, drafts, _modules(drafts), strict=True):
+        if len(members) == 1:
+            of[members[0].name] = module
+            continue
+        home = naming.circle(members[0].circle or members[0].name)
+        circles[home] = module
+        classes = {each.name: each for each in module.classes}
+        for schema in members:
+            names = draft.groups[naming.shared_class(schema.names)]
+            of[schema.name] = _taken_from(home, schema, [classes[name] for name in names])
+    return SharedModules({schema.name: of[schema.name] for schema in shared if schema.name in of}, circles)
+
+
+def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) -> list[list[ir.SharedSchema]]:
+    """The shared schemas that have classes, those that lead to each other together."""
+    groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
+    for schema in shared:
+        if schema.name in homes and not homes[schema.name].members:
+            groups[schema.circle or schema.name, schema.circle is None].append(schema)
+    return list(groups.values())
+
+
+def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
+    """The module of a shared schema, or of several that lead to each other."""
+    alone = len(members) == 1
+    parts = tuple(
+        Part(
+            Document("shared" if alone else f"shared {schema.name}", schema.schema),
+            naming.shared_class(schema.names),
+            "shared",
+            f"The shared schema ``{schema.name}``.",
+            schema.redacted,
+            schema.names.stem,
+        )
+        for schema in members
+    )
+    names = {part.name for part in parts}
+    met = frozenset(name for each in members for name in taken.under(each.names.stem, names))
+    plans, used = plan_classes(members[0].names.stem, parts, imported, met)
+    own = {plan.name for plan in plans}
+    first = members[0]
+    doc = "Models of shared schemas that lead to each other."
+    if alone:
+        doc = f"Models of the shared schema ``{first.name}``."
+    others = tuple(each for each in used if each.name not in own)
+    return _Draft(doc, parts, plans, others, Name("..handles"), first.schema.place, circle=not alone)
+
+
+def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
+    """The module of a shared schema that is one of some values."""
+    values = naming.values(schema.names)
+    members = [each for each in home.members if each is not None]
+    kind = code("Literal[{}]{}", join(", ", map(literal, members)), code(" | None" if None in home.members else ""))
+    document = Document("shared", schema.schema)
+    title = f"The shared schema ``{schema.name}``."
+    source = code(
+        _ENUMERATION,
+        code(_HEAD, docstring(title)),
+        home.name,
+        kind,
+        docstring(descriptions.summary(document, document.root) or title),
+        values,
+        home.name,
+        literal(home.members),
+        docstring(f"The values of `{home.name}`, in the schema's order."),
+    )
+    value = Type(kind, _choices_of(home.members))
+    enumeration = Enumeration(home.name, values, value, schema.schema.place)
+    return ModelModule(source, (), (), enumerations=(enumeration,))
+
+
+def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
+    """The types that are one of some constants, each for itself."""
+    return tuple(code("None") if each is None else code("Literal[{}]", literal(each)) for each in members)
+
+
+_ENUMERATION = """{}
+from typing import Final, Literal, TypeAlias
+
+{}: TypeAlias = {}
+{}
+
+{}: Final[tuple[{}, ...]] = {}
+{}"""
+
+
+def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
+    """The module of a shared schema whose classes are in the module `home`."""
+    own = tuple(replace(each, place=schema.schema.place) for each in classes)
+    head = code(_HEAD, docstring(f"Models of the shared schema ``{schema.name}``."))
+    (taken,) = as_homes({f".{home}": [each.name for each in own]})
+    listed = code("__all__ = [{}]", join(", ", taken.literals))
+    return ModelModule(join("\n", [head, taken.imported(), code(""), listed]), own, ())
+
+
+def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
+    """The shared schemas with the ways to what the policies of all tools redact in them."""
+    imported = homes(shared)
+    schemas = {schema.name: schema.schema for schema in shared}
+    ways_by_schema: dict[str, set[Way]] = defaultdict(set)
+    waiting = [(Document("input", tool.input, merged=True), _ways(tool)) for tool in tools if _ways(tool)]
+    while waiting:
+        document, ways = waiting.pop()
+        for name, way in marks(document, ways, imported).elsewhere:
+            if way not in ways_by_schema[name]:
+                ways_by_schema[name].add(way)
+                waiting.append((Document("shared", schemas[name]), (way,)))
+    return tuple(replace(schema, redacted=tuple(sorted(ways_by_schema[schema.name]))) for schema in shared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A module before its classes are written; `ids` is the module of the types of ids, `place` what it is made of.
+
+    Where it is a `circle`, each part stands for itself, and the order of its classes is left to their parts.
+    """
+
+    doc: str
+    parts: tuple[Part, ...]
+    plans: tuple[ClassPlan, ...]
+    used: tuple[Imported, ...]
+    ids: Name
+    place: Place
+    circle: bool = False
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names of its classes."""
+        return tuple(plan.name for plan in self.plans)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The same as a set."""
+        return frozenset(self.names)
+
+    @property
+    def groups(self) -> Mapping[Name, tuple[Name, ...]]:
+        """The classes that stand together, by the first of them."""
+        roots = {part.name for part in self.parts if self.circle}
+        groups: list[list[Name]] = []
+        for plan in self.plans:
+            if not groups or plan.name in roots:
+                groups.append([])
+            groups[-1].append(plan.name)
+        return {names[0]: tuple(names) for names in groups}
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names of the classes that it imports."""
+        return frozenset(each.name for each in self.used)
+
+
+def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
+    """The names that modules of models define, by the modules' names below `models`; none of them is written for it."""
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    served = [each for each in primitives if each.has_model and "server" in manifest.emit]
+    known = homes(manifest.shared)
+    beside, inside = _in("shared.", known), _in("", known)
+    groups = _groups(manifest.shared, known)
+
+    def plan(taken: Reserved) -> dict[str, tuple[Name, ...]]:
+        names: dict[str, tuple[Name, ...]] = {
+            tool.names.module: _draft(tool, beside, taken).names for tool in manifest.tools
+        }
+        names |= {naming.model_module(each.names, each.kind): _primitive_draft(each, taken).names for each in served}
+        for members in groups:
+            draft = _shared_draft(members, inside, taken)
+            of = draft.groups if draft.circle else {naming.shared_class(members[0].names): draft.names}
+            names |= {f"shared.{each.names.module}": of[naming.shared_class(each.names)] for each in members}
+        for each in manifest.shared:
+            if each.name in known and known[each.name].members:
+                names[f"shared.{each.names.module}"] = (known[each.name].name, naming.values(each.names))
+        return names
+
+    names, _ = reserved.settled(reserved.of(manifest), plan, lambda names: chain.from_iterable(names.values()))
+    circles = (members for members in groups if len(members) > 1)
+    return names | {f"shared.{naming.circle(each[0].circle or each[0].name)}": () for each in circles}
+
+
+def surface_of(manifest: ir.Manifest) -> Surface:
+    """What the package of a manifest offers."""
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    served = [each for each in primitives if each.has_model and "server" in manifest.emit]
+
+    def make(taken: Reserved) -> tuple[list[ModelModule], list[ModelModule]]:
+        known = homes(manifest.shared, manifest.tools, taken)
+        shared = shared_modules(manifest.shared, known, taken).of.values()
+        return modules(manifest.tools, known, taken), [*primitive_modules(served, taken), *shared]
+
+    def names(modules_by_kind: tuple[list[ModelModule], list[ModelModule]]) -> list[Name]:
+        return [name for modules in modules_by_kind for module in modules for name in module.names]
+
+    (tools, others), _ = reserved.settled(reserved.of(manifest), make, names)
+    every = (*tools, *others)
+    return surface.of(
+        manifest,
+        {tool.name: (module.parameters, module.extra) for tool, module in zip(manifest.tools, tools, strict=True)},
+        surface.with_inherited([module_class for module in every for module_class in module.classes]),
+        (module_class for module in every for module_class in module.enumerations),
+    )
+
+
+_MOST_AT_ONCE = 48
+"""Modules that the generator writes in one run: more save no time, and take more memory."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """Drafts that the generator writes at once, since no name means two things in them."""
+
+    own: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    indexes: list[int] = field(default_factory=list)
+
+    def admits(self, draft: _Draft) -> bool:
+        """Whether a draft's names mean nothing else here, and there are not too many yet."""
+        if len(self.indexes) >= _MOST_AT_ONCE:
+            return False
+        return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
+
+    def add(self, index: int, draft: _Draft) -> None:
+        """Take a draft in."""
+        self.own |= draft.own
+        self.taken |= draft.taken
+        self.indexes.append(index)
+
+
+def _modules(drafts: Sequence[_Draft]) -> list[ModelModule]:
+    """Write several modules with as few runs of the generator as there are drafts that have names in common."""
+    runs: list[_Run] = []
+    for index, draft in enumerate(drafts):
+        run = next((run for run in runs if run.admits(draft)), None)
+        if run is None:
+            runs.append(run := _Run())
+        run.add(index, draft)
+    modules: dict[int, ModelModule] = {}
+    for run in runs:
+        written = _written(
+            [plan for index in run.indexes for plan in drafts[index].plans],
+            [each for index in run.indexes for each in drafts[index].used],
+        )
+        modules |= {index: _module(drafts[index], written) for index in run.indexes}
+    return [modules[index] for index in range(len(drafts))]
+
+
+def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
+    own = [written[plan.name] for plan in draft.plans if not plan.is_alias]
+    needed = {name for each in own for name in each.typing}
+    needed |= {Name("TypeAlias")} if len(own) < len(draft.plans) else set()
+    needed |= {_FORMATS[form] for plan in draft.plans for form in _formats(plan)} - naming.ANNOTATION_NAMES
+    needed |= {name for plan in draft.plans for name in (*_pydantic(plan), *_runtime(plan))}
+    imports = _imports(
+        {
+            **_homes_of(needed),
+            draft.ids: {
+                naming.handle_id(kind) for plan in draft.plans for schema in _types(plan) for kind in handled(schema)
+            },
+        },
+        {each.module: each.name for each in draft.used},
+    )
+    ordered = _ordered(draft, written)
+    classes = [code("\n\n{}", written[name].source) for name in ordered]
+    aliases = [
+        code("{}: TypeAlias = {}\n{}", plan.name, plan.shared.name, docstring(plan.doc))
+        for plan in draft.plans
+        if plan.shared is not None and plan.is_alias
+    ]
+    last = [code("\n" if classes else ""), join("\n\n", aliases)] if aliases else []
+    root = next(plan for plan in draft.plans if plan.name == draft.parts[0].name)
+    return ModelModule(
+        source=join("\n", [code(_HEAD, docstring(draft.doc)), *imports, *classes, *last]),
+        classes=tuple(_class(plan, written.get(plan.name), draft.place) for plan in draft.plans),
+        parameters=_parameters(root, written),
+        extra=_extra(root, draft.parts[0].document, written),
+    )
+
+
+def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
+    """Where modules of models import names from.
+
+    Raises:
+        LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so that a class could be called like it.
+    """
+    if unlisted := sorted({*names} - naming.MODEL_NAMES):
+        raise LookupError(f"models import {', '.join(unlisted)}, which `naming.MODEL_IMPORTS` does not list")
+    return {Name(module): listed.intersection(names) for module, listed in naming.MODEL_IMPORTS.items()}
+
+
+def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argument, ...]:
+    """The fields of a class as arguments, what it inherits before what is new."""
+    inherited = root.shared.parameters if root.shared is not None else ()
+    parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
+    parameters += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
+    return tuple(sorted(parameters, key=lambda each: not each.required))
+
+
+def _extra(root: ClassPlan, document: Document, written: Mapping[Name, Written]) -> Type | None:
+    """The type of what an object holds in keys that are no fields of its class; None where it has no such keys."""
+    schema = document.value(document.root)
+    if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
+        return None
+    values = written[root.name].values if root.name in written else None
+    return values or surface.ANY
+
+
+_HEAD = """{}
+
+from __future__ import annotations
+"""
+
+
+def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
+    """The classes in the order in which they are written.
+
+    Those that stand together do: there, a class comes after those that it refers to, as far as they do not refer to
+    each other. Those of other values than objects come last, in the generator's order, since Python reads what stands
+    in brackets after their base at once.
+    """
+    named = {plan.name: _references(plan) for plan in draft.plans}
+    order = [name for group in draft.groups.values() for name in _after({name: named[name] for name in group})]
+    last = {plan.name for plan in draft.plans if plan.root is not None}
+    return [name for name in order if name not in last and name in written] + [name for name in written if name in last]
+
+
+def _references(plan: ClassPlan) -> list[Name]:
+    """The classes that a class refers to, in the order of its fields."""
+    return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in referred(schema)]
+
+
+def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
+    """Names, each after those that it names, as far as they do not name each other."""
+    order: dict[Name, None] = {}
+    entered: set[Name] = set()
+
+    def enter(name: Name) -> None:
+        if name in entered:
+            return
+        entered.add(name)
+        for other in named[name]:
+            if other in named:
+                enter(other)
+        order[name] = None
+
+    for name in named:
+        enter(name)
+    return tuple(order)
+
+
+def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
+    """The lines that import these names: from far to near, with an empty line between the kinds of modules."""
+    table: dict[str, Collection[str]] = {home: {name} for home, name in shared.items()}
+    table |= dict(known.items())
+    homes = sorted(as_homes(table), key=_kind)
+    for number, (_, section) in enumerate(groupby(homes, _kind)):
+        if number:
+            yield code("")
+        for home in section:
+            yield home.imported()
+
+
+def _kind(home: Home) -> int:
+    """Whether a module is Python's, another one, or of this package, in their order."""
+    return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
+
+
+def _formats(plan: ClassPlan) -> Iterator[str]:
+    """The formats of texts in the types of a class."""
+    for schema in _types(plan):
+        yield from formatted(schema)
+
+
+def _types(plan: ClassPlan) -> tuple[Json, ...]:
+    """The types of a class, as schemas."""
+    return (plan.root, plan.values, *(each.schema for each in plan.fields))
+
+
+def _pydantic(plan: ClassPlan) -> Iterator[Name]:
+    """What the source of a class needs of pydantic."""
+    if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
+        yield Name("Field")
+
+
+def _runtime(plan: ClassPlan) -> Iterator[Name]:
+    """What the source of a class needs of the runtime's models."""
+    if plan.shared is None or plan.values is not None:
+        yield _base(plan)
+    if any(field.form == "nullable" for field in plan.fields):
+        yield Name("Nullable")
+
+
+def _base(plan: ClassPlan) -> Name:
+    """The class of the runtime that a class inherits from."""
+    if plan.values is None:
+        return Name("Model" if plan.root is None else "Root")
+    return Name("OpenModel" if plan.root is None else "Map")
+
+
+def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
+    types = written.types if written is not None else {}
+    fields = tuple(
+        Field(field.wire, field.name, _annotation(field, types[field.name]), field.default, field.doc)
+        for field in plan.fields
+    )
+    base = plan.shared.name if plan.shared is not None else None
+    values = written.values if written is not None else None
+    return Class(plan.name, plan.roles, plan.is_root, fields, place, base, is_alias=plan.is_alias, values=values)
+
+
+def _annotation(plan: FieldPlan, kind: Type) -> Type:
+    """The type of a field, with what says that it can be absent."""
+    if plan.form == "absent":
+        return surface.optional(kind)
+    if plan.form == "nullable":
+        text = code("Nullable[{}]", kind.text)
+        return Type(text, (text,), kind.names)
+    return kind
+
+
+def _parameter(plan: FieldPlan, kind: Type) -> Argument:
+    given = surface.optional(kind) if plan.form == "nullable" else kind
+    return Argument(plan.wire, plan.name, given, plan.required, plan.nullable, plan.doc, plan.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the generator made of a class: its source, the types of its fields and, of a mapping, of its values, and the
+    names of `typing` in it."""
+
+    source: Code
+    types: Mapping[Name, Type]
+    typing: frozenset[str]
+    values: Type | None
+
+
+def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Name, Written]:
+    """What the generator makes of these classes, in its own order."""
+    from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
+
+    plans = [plan for plan in plans if not plan.is_alias]
+    if not plans:
+        return {}
+    roots = {plan.name for plan in plans if plan.root is not None}
+    by_name = {plan.name: plan for plan in plans}
+    definitions = {plan.name: _definition(plan, roots) for plan in plans}
+    for each in used:
+        definitions[each.name] = {"x-python-import": {"module": each.module.lstrip("."), "name": each.name}}
+    views = defaultdict(
+        dict, {plan.name: {"plan": _view(plan, roots if plan.root is not None else by_name)} for plan in plans}
+    )
+    config = _config().model_copy(update={"extra_template_data": views})
+    parser = JsonSchemaParser(json.dumps({"$defs": definitions}), config=config)
+    text = parser.parse()
+    if not isinstance(text, str):
+        raise TypeError(f"datamodel-code-generator gave {type(text).__name__}")
+    models = {model.class_name: model for model in parser.results}
+    classes = [declared(part.strip()) for part in text.split(_CUT)[1:]]
+    members: dict[Code, Sequence[Code]] = {each.name: _choices_of(each.members) for each in used if each.members}
+    written_classes = {name: _taken(source, by_name[name], models[name], members) for name, source in classes}
+    parser.dispose()  # its objects hold each other, and there are many
+    return written_classes
+
+
+@cache
+def _config() -> JSONSchemaParserConfig:
+    """How the generator is to write classes; which, is told it each time."""
+    from datamodel_code_generator import LiteralType, PythonVersion
+    from datamodel_code_generator.config import JSONSchemaParserConfig
+    from datamodel_code_generator.enums import DataModelType
+    from datamodel_code_generator.model import get_data_model_types
+
+    python = PythonVersion.PY_311
+    kinds = get_data_model_types(DataModelType.PydanticV2BaseModel, target_python_version=python)
+    return JSONSchemaParserConfig(
+        data_model_type=kinds.data_model,
+        data_model_root_type=kinds.root_model,
+        data_model_field_type=kinds.field_model,
+        data_type_manager_type=kinds.data_type_manager,
+        target_python_version=python,
+        custom_template_dir=package_data.TEMPLATES / "models",
+        enum_field_as_literal=LiteralType.All,
+        formatters=[],
+        skip_root_model=True,
+        strict_nullable=True,
+        use_standard_collections=True,
+        use_tuple_for_fixed_items=True,
+        use_union_operator=True,
+    )
+
+
+def _keyed(plan: ClassPlan) -> Iterator[tuple[str, FieldPlan]]:
+    """The fields of a class, with what the generator is told that they are called.
+
+    It gives another name to each import that is called like a field, be it a field of another class, and our templates
+    write the names.
+    """
+    return ((f"f{index}", field) for index, field in enumerate(plan.fields))
+
+
+_VALUES = "_values"
+"""What the generator is told that a field is called which stands for the values of a mapping; no attribute is."""
+
+_CUT = "\f"
+"""What our templates have before each class; no literal holds it."""
+
+
+def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> Written:
+    """A class as the generator made it."""
+    used = {each.import_ for field in model.fields for each in field.data_type.all_imports if each.from_ == "typing"}
+    if any(field.wire != field.name for field in plan.fields):
+        used.add("Annotated")
+    if any(field.is_cast for field in plan.fields):
+        used.add("cast")
+    printed = {field.original_name: field.data_type for field in model.fields}
+    types = {field.name: _type(printed[key], field.schema, members) for key, field in _keyed(plan)}
+    values = printed.get(_VALUES)
+    of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
+    return Written(source, types, frozenset(map(Name, used)), of_values)
+
+
+def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
+    """A type as the generator prints it, whose source was looked through with its class.
+
+    `members` are what the types of shared enumerations stand for.
+    """
+    hint = printed.type_hint
+    names = {Name(each.import_) for each in printed.all_imports if each.from_ == "typing"}
+    names |= {_FORMATS[form] for form in formatted(schema)} - naming.ANNOTATION_NAMES
+    names |= {naming.handle_id(kind) for kind in handled(schema)}
+    choices = [choice for each in _choices(printed, hint) for choice in members.get(each, [each])]
+    return Type(trusted(requoted(hint)), tuple(choices), frozenset(names.union(referred(schema))))
+
+
+def _choices(printed: DataType, hint: str) -> Iterator[Code]:
+    """The types of a union, with each value of a `Literal` for itself; a type that is none alone."""
+    members = [(member, member.type_hint) for member in printed.data_types]
+    literals = [literal(value) for value in printed.literals]
+    if members and hint == " | ".join(text for _, text in members):
+        for member, text in members:
+            yield from _choices(member, text)
+    elif literals and requoted(hint) == code("Literal[{}]", join(", ", literals)):
+        yield from (code("Literal[{}]", each) for each in literals)
+    else:
+        yield trusted(requoted(hint))
+
+
+def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
+    """A class as a schema. Its properties go by `_keyed`, and all are required: whether one can be
+    absent is told to the template, not to the generator. `roots` are the classes that come last."""
+    if plan.root is not None and plan.values is None:
+        # The generator forgets the items of a list that is recursive at the top.
+        return {"anyOf": [_as_input(plan.root, roots)]}
+    properties: dict[str, Json] = {key: _as_input(field.schema) for key, field in _keyed(plan)}
+    if plan.values is not None:
+        properties[_VALUES] = _as_input(plan.values, roots if plan.root is not None else ())
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _as_input(schema: Json, later: Collection[str] = ()) -> Json:
+    """The schema as the generator takes it: with the length of each tuple, and the names of types in place of formats.
+
+    Each place of a tuple is a choice of one, since the generator would make a class of a tuple right in another. A type
+    in brackets after a base is read at once: there a tuple that holds one of the classes `later` becomes a list.
+    """
+    match schema:
+        case {"prefixItems": items} if not {*later}.isdisjoint(referred(schema)):
+            return {"type": "array", "items": {"anyOf": [_as_input(item, later) for item in items]}}
+        case {"prefixItems": items}:
+            places = [{"anyOf": [_as_input(item)]} for item in items]
+            return {"type": "array", "prefixItems": places, "minItems": len(places), "maxItems": len(places)}
+        case {"anyOf": choices}:
+            return {"anyOf": [_as_input(choice, later) for choice in choices]}
+        case {"handle": kind}:
+            return {"type": "object", "x-python-type": naming.handle_id(kind)}
+        case {"format": form}:
+            return {"type": "object", "x-python-type": _FORMATS[form]}
+        case {"type": "array", "items": item}:
+            return {"type": "array", "items": _as_input(item, later)}
+        case {"type": "object", "additionalProperties": values}:
+            return {"type": "object", "additionalProperties": _as_input(values, later)}
+        case _:
+            return schema
+
+
+_FORMATS = {
+    "base64": Name("bytes"),
+    "date": Name("dt_date"),
+    "date-time": Name("dt_datetime"),
+    "time": Name("dt_time"),
+    "uri": Name("AnyUrl"),
+    "uuid": Name("UUID"),
+}
+"""The types of texts with a format."""
+
+
+def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
+    """A class as the templates need it: everything in it is Python source, which the generator writes as it is.
+
+    `later` are the classes that may come after it.
+    """
+    keywords = [
+        *([code('extra="forbid"')] if plan.closed else ()),
+        *([code("redacted={{{}}}", join(", ", map(literal, plan.redacted)))] if plan.redacted else ()),
+    ]
+    return {
+        "cut": _CUT,
+        "base": plan.shared.name if plan.shared is not None else _base(plan),
+        "is_mapping": plan.values is not None,
+        "is_recursive": not {*later}.isdisjoint(referred(plan.values)),
+        "keywords": join("", [code(", {}", each) for each in keywords]),
+        "of_values": _VALUES,
+        "doc": docstring(plan.doc, 4),
+        "quoted": lambda kind: literal(requoted(kind)),
+        "fields": {
+            key: {
+                "name": checked(field.name),
+                "form": field.form,
+                "alias": literal(field.wire) if field.wire != field.name else None,
+                "default": checked(field.default) if field.default is not None else None,
+                "is_made": field.is_made,
+                "is_copied": field.is_copied,
+                "is_cast": field.is_cast,
+                "doc": docstring(field.doc, 4) if field.doc else None,
+            }
+            for key, field in _keyed(plan)
+        },
+    }

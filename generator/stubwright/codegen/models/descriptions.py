@@ -1,0 +1,197 @@
+"""What a schema says to a reader: its description, and in words what its type cannot say.
+
+Takes subschemas and gives text for docstrings: bounds, patterns, formats, and conditions that Python has no type for.
+It decides nothing; the schema does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stubwright.codegen.models.types import AnyOf, Const, Fixed, Free, Items, Leaf, constant
+
+if TYPE_CHECKING:
+    from stubwright.codegen.models.types import Document, Expression
+    from stubwright.ir import Json
+
+_DASH = "\u2013"  # an en dash
+_LONGEST = 200
+_CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProperties", "unevaluatedItems", "contains")
+
+
+def describe(document: Document, expression: Expression) -> str:
+    """The description of a schema, and what its keywords add to its type; empty where there is neither."""
+    leaves = [*document.leaves(expression)]
+    text = next((text for leaf in leaves if (text := _text(document.value(leaf), "description"))), "")
+    if not leaves and isinstance(expression, AnyOf):
+        text = next((text for part in expression.parts if (text := describe(document, part))), "")
+    added = [*dict.fromkeys(sentence for leaf in leaves for sentence in _sentences(document, leaf))]
+    return joined(text, added)
+
+
+def joined(text: str, sentences: Sequence[str]) -> str:
+    """A text with sentences after it, in a paragraph of their own where the text has several lines."""
+    text = text.strip()
+    if not text or not sentences:
+        return text or " ".join(sentences)
+    if "\n" in text:
+        return f"{text}\n\n{' '.join(sentences)}"
+    return f"{text}{'' if text[-1] in '.!?:;。！？' else '.'} {' '.join(sentences)}"  # noqa: RUF001 - Chinese ends so
+
+
+def summary(document: Document, leaf: Leaf) -> str:
+    """The description of a subschema, or its title."""
+    value = document.value(leaf)
+    return _text(value, "description") or _text(value, "title")
+
+
+def shown(value: Json) -> str:
+    """A JSON value as text, cut where it is long."""
+    return _short(json.dumps(value, ensure_ascii=False))
+
+
+def _text(value: Json, keyword: str) -> str:
+    text = value.get(keyword) if isinstance(value, dict) else None
+    return text.strip() if isinstance(text, str) else ""
+
+
+def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
+    keywords = _keywords(document, leaf)
+    if document.value(leaf) is False:
+        yield "Never allowed."
+    shape = document.shape(leaf)
+    fixed = ("minItems", "maxItems") if any(isinstance(each, Fixed) for each in shape) else ()
+    yield from _plain_sentences({name: value for name, value in keywords.items() if name not in fixed})
+    yield from _members(document, leaf, keywords)
+    if keywords.get("uniqueItems") is True:
+        yield "Items are unique."
+    yield from _keys(keywords)
+    if any(keyword in keywords for keyword in _CONDITIONS):
+        yield "The schema has further conditions."
+    if keywords.get("deprecated") is True:
+        yield "Deprecated."
+    for alternative in shape:
+        if isinstance(alternative, Items):
+            yield from _items(document, alternative.item)
+
+
+def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
+    """The keywords of a subschema that say something in its dialect; `deprecated` does in all."""
+    known = document.dialect.keywords | {"deprecated"}
+    return {keyword: value for keyword, value in document.keywords(leaf).items() if keyword in known}
+
+
+def _items(document: Document, item: Expression) -> Iterator[str]:
+    """What holds for each item of a list of plain values."""
+    if all(isinstance(each, Free) for each in document.shape(item)):
+        added = [text for leaf in document.leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
+        if added:
+            yield f"Each item: {' '.join(text[:1].lower() + text[1:] for text in added)}"
+
+
+def _plain_sentences(keywords: Mapping[str, Json]) -> Iterator[str]:
+    for least, most, unit in (
+        ("minLength", "maxLength", "character"),
+        ("minItems", "maxItems", "item"),
+        ("minProperties", "maxProperties", "key"),
+    ):
+        yield from _counts(_number(keywords.get(least)), _number(keywords.get(most)), unit)
+    yield from _range(keywords)
+    multiple = _number(keywords.get("multipleOf"))
+    if multiple is not None:
+        yield f"Multiple of {_plain(multiple)}."
+    for keyword, sentence in (
+        ("pattern", "Pattern: `{}`."),
+        ("format", "Format: {}."),
+        ("contentEncoding", "Encoded as {}."),
+        ("contentMediaType", "Media type: {}."),
+    ):
+        if isinstance(text := keywords.get(keyword), str) and text:
+            yield sentence.format(_short(text))
+
+
+def _counts(low: int | float | None, high: int | float | None, unit: str) -> Iterator[str]:
+    if low is not None and low == high:
+        yield f"Exactly {_counted(low, unit)}."
+    elif low is not None and low > 0 and high is not None:
+        yield f"{_span(low, high)} {unit}s."
+    elif low is not None and low > 0:
+        yield f"At least {_counted(low, unit)}."
+    elif high is not None:
+        yield f"At most {_counted(high, unit)}."
+
+
+def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
+    low, high = _number(keywords.get("minimum")), _number(keywords.get("maximum"))
+    above, below = _number(keywords.get("exclusiveMinimum")), _number(keywords.get("exclusiveMaximum"))
+    if keywords.get("exclusiveMinimum") is True:  # so draft-04 says it
+        low, above = None, low
+    if keywords.get("exclusiveMaximum") is True:
+        high, below = None, high
+    if low is not None and high is not None:
+        yield f"Range: {_span(low, high)}."
+    elif low is not None:
+        yield f"Minimum: {_plain(low)}."
+    elif high is not None:
+        yield f"Maximum: {_plain(high)}."
+    if above is not None:
+        yield f"Greater than {_plain(above)}."
+    if below is not None:
+        yield f"Less than {_plain(below)}."
+
+
+def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
+    """The members of an enumeration that a `Literal` cannot hold."""
+    members: Json = keywords.get("enum")
+    if members is None and "const" in keywords:
+        members = [keywords["const"]]
+    if not isinstance(members, list) or all(
+        isinstance(each, Const) or each == Free("null") for each in document.shape(leaf)
+    ):
+        return
+    if any(member is not None and not isinstance(constant(member), Const) for member in members):
+        yield f"{'One of' if len(members) > 1 else 'Always'} {_short(', '.join(map(shown, members)))}."
+
+
+def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
+    """What is said of keys beside the properties."""
+    properties, required = keywords.get("properties") or {}, keywords.get("required")
+    if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
+        yield f"Requires {_listed(unnamed)}."
+    for keyword in ("anyOf", "oneOf"):
+        choices = keywords.get(keyword)
+        if isinstance(choices, list) and all(
+            isinstance(each, dict) and each.keys() == {"required"} for each in choices
+        ):
+            yield f"Requires {', or '.join(_listed(each['required']) for each in choices)}."
+    if "patternProperties" in keywords or "propertyNames" in keywords:
+        yield "The schema says which keys it takes."
+    together = keywords.get("dependentRequired")
+    for name, names in together.items() if isinstance(together, dict) else ():
+        yield f"`{name}` requires {_listed(names)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
+
+
+def _number(value: Json) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _plain(value: int | float) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+def _span(low: int | float, high: int | float) -> str:
+    return f"{_plain(low)}{' to ' if low < 0 or high < 0 else _DASH}{_plain(high)}"
+
+
+def _counted(count: int | float, noun: str) -> str:
+    return f"{_plain(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,200 @@
+"""What models and the methods of clients may hold: declarations and calls of the client, and nothing else.
+
+Takes the text of a class that datamodel-code-generator wrote, or the text of a module or a method that was kept, and
+gives it as source. Literals of enumerations are printed by the generator and not by us, so that what it made of them is
+looked through before it is taken.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stubwright import naming
+from stubwright.pycode import Code, Name, trusted
+
+_TYPES = (ast.Attribute, ast.BinOp, ast.BitOr, ast.Constant, ast.Dict, ast.List, ast.Name, ast.Subscript, ast.Tuple)
+_STATED = (
+    ast.AnnAssign,
+    ast.Call,
+    ast.keyword,
+    ast.Lambda,
+    ast.arguments,
+    ast.UnaryOp,
+    ast.USub,
+    ast.Load,
+    ast.Store,
+)
+_KNOWN = (*_TYPES, *_STATED)
+_CALLED = frozenset({"Field", "cast", "float"})
+
+
+def declared(text: str) -> tuple[Name, Code]:
+    """The name of a class and its text as source, if the text is a class that only declares, and nothing else.
+
+    Raises:
+        ValueError: It is not.
+    """
+    match ast.parse(text).body:
+        case [ast.ClassDef() as written]:
+            require_declarations(written)
+            return Name(written.name), trusted(text)
+        case _:
+            raise ValueError("something was written that is no class")
+
+
+def require_declarations(written: ast.ClassDef) -> None:
+    """See that a class has annotated fields and docstrings alone, and calls nothing but what makes fields.
+
+    Raises:
+        ValueError: It has something else.
+    """
+    for setting in written.keywords:
+        if not _is_literal(setting.value):
+            raise _refused(written, setting.value)
+    for part in (*written.bases, *written.body):
+        match part:
+            case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
+                continue
+            case ast.AnnAssign(target=ast.Name(), annotation=kind):
+                inside = ast.walk(part)
+            case ast.expr() as kind:
+                inside = ast.walk(part)
+            case _:
+                raise _refused(written, part)
+        for text in _texts_among_types(kind):
+            if not _is_type(text):
+                raise _refused(written, ast.Constant(text))
+        for node in inside:
+            if not isinstance(node, _KNOWN) or (isinstance(node, ast.Call) and not _makes_a_field(node)):
+                raise _refused(written, node)
+    if written.decorator_list:
+        raise _refused(written, written.decorator_list[0])
+
+
+def module(text: str) -> Code:
+    """The text of a module of models as source, if it imports what models need and declares classes and their names.
+
+    Raises:
+        ValueError: It does something else.
+    """
+    for part in ast.parse(text).body:
+        match part:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+            case ast.ImportFrom() if _is_import_of_models(part):
+                continue
+            case ast.ClassDef():
+                require_declarations(part)
+            case ast.AnnAssign(target=ast.Name(), annotation=ast.Name(id="TypeAlias"), value=ast.Name()):
+                continue
+            case _:
+                raise ValueError(f"a module of models would have code that it does not need: `{ast.unparse(part)}`")
+    return trusted(text)
+
+
+def method(text: str) -> Code:
+    """The text of a method of a client as source, if it calls a method of the client with its arguments, and no more.
+
+    Raises:
+        ValueError: It does something else.
+    """
+    match ast.parse(f"class _:\n{text}").body:
+        case [ast.ClassDef(bases=[], keywords=[], decorator_list=[], body=[ast.AsyncFunctionDef() as written])]:
+            pass
+        case _:
+            raise ValueError("something was kept that is not a method")
+    match written.body:
+        case [
+            ast.Expr(value=ast.Constant(value=str())),
+            ast.Return(
+                value=ast.Await(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=given, keywords=[]))
+            ),
+        ]:
+            pass
+        case _:
+            raise ValueError(f"the method `{written.name}` would do more than call the client")
+    arguments = written.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    kinds = [each.annotation for each in every if each is not None and each.annotation is not None]
+    kinds += [written.returns] if written.returns is not None else []
+    values = [*given, *arguments.defaults, *(each for each in arguments.kw_defaults if each is not None)]
+    if not (
+        all(map(_is_decorator, written.decorator_list))
+        and all(_holds_only(value, _VALUES) for value in values)
+        and all(_holds_only(kind, _VALUES) and all(map(_is_type, _texts_among_types(kind))) for kind in kinds)
+    ):
+        raise ValueError(f"the method `{written.name}` would have code that no method of a client needs")
+    return trusted(text)
+
+
+_VALUES = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)
+
+
+def _holds_only(value: ast.AST, kinds: tuple[type[ast.AST], ...]) -> bool:
+    return all(isinstance(node, kinds) for node in ast.walk(value))
+
+
+def _is_decorator(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id="deprecated"), args=[ast.Constant(value=str())], keywords=[]):
+            return True
+        case ast.Attribute(value=ast.Name(id="_runtime"), attr="paged" | "started"):
+            return True
+        case _:
+            return False
+
+
+def _is_import_of_models(part: ast.ImportFrom) -> bool:
+    """Whether a line imports what models need, and nothing else under a name that may be called."""
+    names = {alias.asname or alias.name for alias in part.names}
+    if part.level:
+        return _CALLED.isdisjoint(names) and "*" not in names
+    if part.module == "__future__":
+        return True
+    is_itself = part.module == "datetime" or all(alias.asname is None for alias in part.names)
+    return is_itself and names <= naming.MODEL_IMPORTS.get(part.module or "", frozenset())
+
+
+def _is_type(text: str) -> bool:
+    """Whether a text is a type that is looked up later: a name, or built of names and values of `Literal` alone."""
+    if text.isidentifier():
+        return True
+    kind = ast.parse(text, mode="eval").body
+    known = (*_TYPES, ast.Load, ast.UnaryOp, ast.USub)  # with negative numbers
+    return all(isinstance(node, known) for node in ast.walk(kind)) and not [*_texts_among_types(kind)]
+
+
+def _is_literal(value: ast.expr) -> bool:
+    match value:
+        case ast.Set(elts=members):
+            return all(isinstance(each, ast.Constant) for each in members)
+        case _:
+            return isinstance(value, ast.Constant)
+
+
+def _texts_among_types(kind: ast.expr) -> Iterator[str]:
+    """The texts in a type that are not the values of a `Literal`, nor what a call is given."""
+    waiting: list[ast.AST] = [kind]
+    while waiting:
+        match waiting.pop():
+            case ast.Subscript(value=ast.Name(id="Literal")) | ast.Call():
+                continue
+            case ast.Constant(value=str(text)):
+                yield text
+            case node:
+                waiting += ast.iter_child_nodes(node)
+
+
+def _makes_a_field(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name):
+            return name in _CALLED
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return name == "model_validate"
+        case _:
+            return False
+
+
+def _refused(written: ast.ClassDef, node: ast.AST) -> ValueError:
+    return ValueError(f"the class `{written.name}` would have code that no model needs: `{ast.unparse(node)}`")

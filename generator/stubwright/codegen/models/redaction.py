@@ -1,0 +1,96 @@
+"""Which properties of which objects a policy redacts, so that no class shows them in its `repr`.
+
+Takes a document and the ways that JSON Pointers name through its instances; gives the properties of its objects, and
+what is left of the ways in objects that have their class elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from stubwright.codegen.models.types import Const, Document, Expression, Fixed, Free, Items, Object
+
+Way: TypeAlias = tuple[str, ...]
+"""The steps of a JSON Pointer; none where all is meant."""
+
+
+@dataclass(slots=True)
+class Marks:
+    """What is redacted: properties by their objects, and ways into shared schemas, which are described elsewhere."""
+
+    properties: dict[Object, set[str]] = field(default_factory=lambda: defaultdict(set))
+    elsewhere: set[tuple[str, Way]] = field(default_factory=set)
+
+    def of(self, thing: Object) -> tuple[str, ...]:
+        """The redacted properties of an object, sorted; not all of them need be among those that it names."""
+        return tuple(sorted(self.properties.get(thing, ())))
+
+
+def marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
+    """What `ways` lead to from the root of a document.
+
+    A value that gets no class of its own is redacted as a whole, in the object that holds it, since more than what a
+    way means may stand there; a text that is JSON, for one.
+
+    Args:
+        document: The document.
+        ways: From its root.
+        imported: The shared schemas whose classes are elsewhere, by their names under `schemas`.
+    """
+    walk = _Walk(document, imported)
+    for way in ways:
+        walk.follow(document.root, way)
+    return walk.made
+
+
+@dataclass(slots=True)
+class _Walk:
+    document: Document
+    imported: Collection[str]
+    made: Marks = field(default_factory=Marks)
+    seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
+
+    def follow(self, expression: Expression, way: Way) -> bool:
+        """Mark what a way leads to in the values of an expression; whether classes alone hold all of that."""
+        settled = self.document.settled(expression)
+        if (settled, way) in self.seen:
+            return self.seen[settled, way]
+        self.seen[settled, way] = True
+        is_root = settled == self.document.settled(self.document.root)
+        held = [self._alternative(each, way, is_root=is_root) for each in self.document.shape(settled)]
+        self.seen[settled, way] = all(held)
+        return all(held)
+
+    def _alternative(self, alternative: object, way: Way, *, is_root: bool) -> bool:
+        match alternative:
+            case Object(properties=properties) if properties or is_root:
+                name = self.document.shared(alternative)
+                if name is not None and name in self.imported:
+                    self.made.elsewhere.add((name, way))
+                else:
+                    self._object(alternative, way)
+                return True
+            case Object(values=values) if values is not None:
+                return self.follow(values, way[1:]) and bool(way[1:])
+            case Items(item):
+                return self.follow(item, way[1:]) and bool(way[1:])
+            case Fixed(items):
+                held = [self.follow(item, way[1:]) for item in items]
+                return all(held) and bool(way[1:])
+            case Free(type="string" | "any") | Const() | Object():
+                return False
+            case _:
+                return bool(way)
+
+    def _object(self, thing: Object, way: Way) -> None:
+        named = {each.name: each.expression for each in thing.properties}
+        for other in map(self.document.shared, self.document.extended(thing)):
+            if other is not None and other in self.imported:  # whose class may be the base of this one's
+                self.made.elsewhere.add((other, way))
+        for name in way[:1] or named or ("",):
+            below = name in named and self.follow(named[name], way[1:])
+            if not way[1:] or not below:
+                self.made.properties[thing].add(name)

@@ -1,0 +1,99 @@
+"""Names of classes that a package has for something else, so that no class below another may take them.
+
+The classes of arguments, results, answers and shared schemas are called as they are whatever else there is, and so is
+what every package exports. A class below one of them is called by it and by its place, which may be the name of
+another: a schema `User` whose property `type` is an object, and a schema `UserType`. Then the one below takes a digest
+of its place. Where two classes below others meet, both do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from stubwright import ir, naming
+from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES
+
+if TYPE_CHECKING:
+    from stubwright.pycode import Name
+
+_Models = TypeVar("_Models")
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Names that are taken, sorted."""
+
+    names: tuple[str, ...] = ()
+
+    def under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
+        """Those that a class below the classes of a module may meet; `stem` is how all of these start, `own` are they.
+
+        What is made with them depends on nothing else here.
+        """
+        start, end = (bisect_left(self.names, f"{stem}{last}") for last in ("", "\U0010ffff"))
+        return frozenset(self.names[start:end]).difference(own)
+
+    def with_met(self, defined: Iterable[str]) -> Reserved:
+        """With the names that are defined more than once; `defined` has the names of each module's classes."""
+        met = {name for name, times in Counter(defined).items() if times > 1}
+        return self if met <= {*self.names} else Reserved(tuple(sorted(met.union(self.names))))
+
+
+NOTHING = Reserved()
+
+
+def of(manifest: ir.Manifest) -> Reserved:
+    """The names that are taken in the package of a manifest before its models are made."""
+    names: set[str] = {*ALWAYS, *(OF_HANDLES if manifest.handles else ())}
+    names |= {handle.id for handle in manifest.handles}
+    names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
+    names |= {naming.toolset_client(manifest.stem, name) for name in manifest.toolsets}
+    names |= {name for tool in manifest.tools for name in of_tool(tool)}
+    names |= {
+        name for listed in manifest.primitives.values() for primitive in listed for name in of_primitive(primitive)
+    }
+    names |= {naming.shared_class(schema.names) for schema in manifest.shared}
+    return Reserved(tuple(sorted(names)))
+
+
+def of_tool(tool: ir.Tool) -> frozenset[str]:
+    """The classes of a tool that are called as they are whatever else there is."""
+    output = [naming.output_class(tool.names)] if tool.output is not None else []
+    return frozenset([naming.input_class(tool.names), *output, *_asking(tool)])
+
+
+def of_shared(manifest: ir.Manifest, taken: Reserved) -> frozenset[str]:
+    """The names that classes below those of the manifest's shared schemas may meet."""
+    own = {naming.shared_class(schema.names) for schema in manifest.shared}
+    return frozenset(name for schema in manifest.shared for name in taken.under(schema.names.stem, own))
+
+
+def of_primitive(primitive: ir.Primitive) -> frozenset[str]:
+    """The classes of a resource, a template or a prompt that are called as they are whatever else there is."""
+    arguments = [naming.arguments(primitive.names, primitive.kind)] if primitive.has_model else []
+    return frozenset([*arguments, *_asking(primitive)])
+
+
+def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
+    if primitive.has_context:
+        yield naming.context_class(primitive.names)
+    if isinstance(primitive, ir.Tool) and primitive.has_handles:
+        yield naming.own_handles_class(primitive.names)
+    if primitive.questions:
+        yield naming.ask_class(primitive.names)
+        yield from (question.answer for question in primitive.questions)
+
+
+def settled(
+    first: Reserved, make: Callable[[Reserved], _Models], names: Callable[[_Models], Iterable[str]]
+) -> tuple[_Models, Reserved]:
+    """What `make` makes, again with the names that met in it until none do; and the names that were taken at last."""
+    models = make(first)
+    while (more := first.with_met(names(models))) is not first:
+        first = more
+        models = make(first)
+    return models, first

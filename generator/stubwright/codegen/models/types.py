@@ -1,0 +1,641 @@
+"""What a JSON Schema says about the types of its instances, and nothing else: shapes.
+
+Takes one schema, with every reference in it resolved locally, and gives for each expression over its subschemas the
+alternatives that an instance may be. A shape never leaves out an instance that the schema accepts; where a keyword has
+no type, it is wider. It makes no names and no Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from stubwright import ir
+from stubwright.diagnostics import Pointer
+from stubwright.ir import Json
+from stubwright.jsonschema import dialects, references
+from stubwright.jsonschema.pointers import pointer_text
+
+Scalar: TypeAlias = Literal["string", "number", "integer", "boolean", "null"]
+
+_LONGEST_TUPLE = 16
+_DEEPEST = 60
+_WIDEST = 400
+_MOST_FOLDED = 3
+_MOST_PARTS = 200
+_MOST_SHAPES = 5000
+_MOST_CONSTANTS = 1000
+_GREATEST = 2**63 - 1  # type checkers take no greater number in a `Literal`
+_SCALARS: tuple[Scalar, ...] = ("string", "number", "boolean", "null")
+_ANNOTATIONS = frozenset(
+    {"$anchor", "$comment", "$defs", "$id", "$ref", "$schema", "default", "definitions", "deprecated", "description"}
+    | {"examples", "id", "readOnly", "title", "writeOnly"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One subschema: the document it is in, and where."""
+
+    document: str
+    pointer: Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """What all parts accept. Without parts it is anything at all."""
+
+    parts: tuple[Expression, ...]
+    depth: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """What one of the parts accepts."""
+
+    parts: tuple[Expression, ...]
+    depth: int = field(default=0, compare=False)
+
+
+Expression: TypeAlias = Leaf | AllOf | AnyOf
+
+ANYTHING = AllOf(())
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """Any value of one scalar type; `any` is any value of any type.
+
+    `format` is that of a string which has a type, and `handle` the kind of handle whose id a string is.
+    """
+
+    type: Scalar | Literal["any"]
+    format: str | None = None
+    handle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """One string, integer or boolean. `type` tells `1` from `true`, which are equal in Python."""
+
+    type: Literal["string", "integer", "boolean"]
+    value: str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list whose items are all of one expression."""
+
+    item: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A list of fixed length, with an expression for each place."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property that a schema names."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object.
+
+    `closed` says that it has no keys but its properties; `values` is what its other keys hold, where that is said.
+    `required` may name keys that are no properties. `pointer` is the subschema that it was made from, where it is one;
+    it takes no part in equality.
+    """
+
+    properties: tuple[Property, ...] = ()
+    required: frozenset[str] = frozenset()
+    closed: bool = False
+    values: Expression | None = None
+    pointer: Pointer | None = field(default=None, compare=False)
+
+
+Alternative: TypeAlias = Free | Const | Items | Fixed | Object
+Shape: TypeAlias = tuple[Alternative, ...]
+
+BASE64 = "base64"
+FORMATS = frozenset({BASE64, "date", "date-time", "time", "uri", "uuid"})
+"""The formats of strings, `contentEncoding` among them, that have types in Python."""
+
+ANY = Free("any")
+LIST = Items(ANYTHING)
+_STRING = Free("string")
+OBJECT = Object()
+
+
+def all_of(*parts: Expression) -> Expression:
+    """The conjunction, flat and without repetition; of parts that are folded too often, the first alone."""
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
+    unique = tuple(dict.fromkeys(flat))
+    if len(unique) == 1:
+        return unique[0]
+    depth = _depth(unique)
+    return AllOf(unique, depth) if depth <= _MOST_FOLDED and len(unique) <= _MOST_PARTS else unique[0]
+
+
+def any_of(*parts: Expression) -> Expression:
+    """The disjunction, flat and without repetition; of parts that are folded too often, anything."""
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
+    unique = tuple(dict.fromkeys(flat))
+    if len(unique) == 1:
+        return unique[0]
+    depth = _depth(unique)
+    return AnyOf(unique, depth) if depth <= _MOST_FOLDED and len(unique) <= _MOST_PARTS else ANYTHING
+
+
+def _depth(parts: Sequence[Expression]) -> int:
+    return 1 + max((0 if isinstance(part, Leaf) else part.depth for part in parts), default=-1)
+
+
+class Document:
+    """One schema, which gives the shapes of its parts. Results are kept, so that asking again costs a look-up.
+
+    A shared schema that is bundled into it is looked at when something leads there, and only then.
+    """
+
+    def __init__(self, name: str, schema: ir.Schema, *, merged: bool = False) -> None:
+        """Read a schema.
+
+        Args:
+            name: What tells its leaves from those of other documents.
+            schema: The schema. A reference in it that does not resolve in it stands for anything.
+            merged: Whether its root is one object, with the properties of all alternatives that it has as an object.
+
+        Attributes:
+            bundled: For each pointer that a bundled shared schema has, its name under `schemas`.
+        """
+        self.name = name
+        self.dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
+        self.root = Leaf(name, ())
+        self.bundled = schema.shared
+        self._merged = merged
+        self._rich = schema.rich
+        self._handles = schema.handles
+        self._outline = references.Outline(
+            schema.place,
+            schema.wire,
+            self.dialect,
+            references.Folder("", {}),
+            own=schema.own,
+            apart=lambda pointer: pointer_text(pointer[:2]) in schema.shared,
+        )
+        self._values = self._outline.schemas
+        self._targets: dict[tuple[Pointer, str], Leaf] = {}
+        self._followed = 0
+        self._follow()
+        self._shapes: dict[Expression, Shape] = {}
+        self._open: set[Expression] = set()
+
+    def value(self, leaf: Leaf) -> Json:
+        """The subschema itself."""
+        self._look(leaf.pointer)
+        return self._values[leaf.pointer]
+
+    def target(self, leaf: Leaf) -> Leaf | None:
+        """Where the subschema's `$ref` leads."""
+        self._look(leaf.pointer)
+        return self._targets.get((leaf.pointer, "$ref"))
+
+    def keywords(self, leaf: Leaf) -> Mapping[str, Json]:
+        """The keywords of the subschema that count: before 2019-09, those beside `$ref` do not."""
+        value = self.value(leaf)
+        if not isinstance(value, dict):
+            return {}
+        if "$ref" in value and self.dialect.reference_hides_siblings:
+            return {"$ref": value["$ref"]}
+        return value
+
+    def leaves(self, expression: Expression) -> Iterator[Leaf]:
+        """The subschemas that describe the whole of an instance: each, then those it refers to or includes."""
+        seen: set[Leaf] = set()
+        pending: list[Expression] = [expression]
+        while pending:
+            here = pending.pop(0)
+            if isinstance(here, AllOf):
+                pending[:0] = here.parts
+            elif isinstance(here, Leaf) and here not in seen:
+                seen.add(here)
+                yield here
+                target = self.target(here)
+                pending[:0] = [*([target] if target else []), *self.children(here, "allOf")]
+
+    def settled(self, expression: Expression) -> Expression:
+        """What `expression` is but a reference to, or itself."""
+        seen = set()
+        while isinstance(expression, Leaf) and expression not in seen:
+            seen.add(expression)
+            target = self.target(expression)
+            if target is None or not self.keywords(expression).keys() <= _ANNOTATIONS:
+                break
+            expression = target
+        return expression
+
+    def only_object(self, expression: Expression) -> Object | None:
+        """The object that an expression stands for, where it has properties and is nothing else."""
+        shape = self.shape(expression)
+        return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
+
+    def shared(self, thing: Object) -> str | None:
+        """The name under `schemas` of the bundled schema that an object is the whole of."""
+        place = (thing.pointer or ())[:2]
+        name = self.bundled.get(pointer_text(place))
+        return name if name is not None and self.only_object(Leaf(self.name, place)) == thing else None
+
+    def shared_whole(self, expression: Expression) -> str | None:
+        """The name under `schemas` of the bundled schema that an expression is but a reference to."""
+        settled = self.settled(expression) if self.bundled else expression
+        if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
+            return None
+        return self.bundled.get(pointer_text(settled.pointer))
+
+    def extended(self, thing: Object) -> Iterator[Object]:
+        """The objects of bundled schemas that the schema of an object refers to, itself or in `allOf`."""
+        if thing.pointer is None:
+            return
+        leaf = Leaf(self.name, thing.pointer)
+        for part in (leaf, *self.children(leaf, "allOf")):
+            if (target := self.target(part)) is not None and (other := self.only_object(self.settled(target))):
+                yield other
+
+    def shape(self, expression: Expression) -> Shape:
+        """The alternatives of an expression, in the order of the source; none where no instance is valid."""
+        known = self._shapes.get(expression)
+        if known is not None:
+            return known
+        if (
+            expression in self._open
+            or len(self._open) > _DEEPEST
+            or len(self._shapes) > _MOST_SHAPES + len(self._values)
+        ):
+            return (ANY,)
+        self._open.add(expression)
+        shape: Shape = (ANY,)
+        match expression:
+            case Leaf():
+                shape = self._leaf(expression)
+            case AllOf(parts):
+                for part in parts:
+                    shape = _both(shape, self.shape(part))
+            case AnyOf(parts):
+                shape = _union(alternative for part in parts for alternative in self.shape(part))
+        self._open.discard(expression)
+        self._shapes[expression] = shape
+        return shape
+
+    def children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
+        """The subschemas that stand below a keyword, where the dialect has it."""
+        keywords = self.keywords(leaf)
+        value = keywords.get(keyword)
+        steps: Iterable[Pointer] = ()
+        if isinstance(value, dict) and keyword in self.dialect.named:
+            steps = ((name,) for name in value)
+        elif isinstance(value, list) and keyword in self.dialect.listed:
+            steps = ((index,) for index in range(len(value)))
+        elif keyword in self.dialect.single and keyword in keywords:
+            steps = ((),)
+        for step in steps:
+            if (pointer := (*leaf.pointer, keyword, *step)) in self._values:
+                yield Leaf(self.name, pointer)
+
+    def _look(self, pointer: Pointer) -> None:
+        """Look at a bundled schema, where something leads into it for the first time."""
+        if self.bundled and pointer not in self._values and self._outline.enter(pointer[:2]):
+            self._follow()
+
+    def _follow(self) -> None:
+        """Note where the references lead that were found since the last time."""
+        while new := self._outline.references[self._followed :]:
+            self._followed += len(new)
+            if any(reference.keyword != "$ref" for reference in new):  # which count what they may lead to
+                for name in self._outline.schema.get(self.dialect.defs) or ():
+                    self._outline.enter((self.dialect.defs, name))
+            for reference in new:
+                if isinstance(reference.target, references.Local) and _is_static(reference, self._outline):
+                    target = Leaf(self.name, reference.target.pointer)
+                    self._targets[reference.pointer, reference.keyword] = target
+
+    def _child(self, leaf: Leaf, keyword: str) -> Leaf | None:
+        return next(self.children(leaf, keyword), None)
+
+    def _leaf(self, leaf: Leaf) -> Shape:
+        if self.value(leaf) is False:
+            return ()
+        keywords = self.keywords(leaf)
+        shape = self._own(leaf, keywords)
+        for keyword in references.KEYWORDS:
+            if target := self._targets.get((leaf.pointer, keyword)):
+                shape = _both(shape, self.shape(target))
+        for part in self.children(leaf, "allOf"):
+            shape = _both(shape, self.shape(part))
+        for branches in self._branches(leaf):
+            shape = _choose(shape, [self._marked(branch) for branch in branches])
+        if self._merged and leaf == self.root:
+            shape = (_join(_objects(shape) or [OBJECT]),)
+        if (kind := self._handles.get(leaf.pointer)) is not None:
+            shape = tuple(
+                Free("string", handle=kind) if isinstance(each, Free) and each.type == "string" else each
+                for each in shape
+            )
+        return tuple(
+            (
+                replace(alternative, pointer=leaf.pointer)
+                if isinstance(alternative, Object) and alternative.pointer is None
+                else alternative
+            )
+            for alternative in shape
+        )
+
+    def _marked(self, branch: Expression) -> tuple[Shape, Pointer | None]:
+        """A branch, and where it stands."""
+        return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
+
+    def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
+        """What `type`, `enum`, `const` and the keywords of objects and lists say."""
+        said = keywords.get("type")
+        shape: Shape
+        if said is not None:
+            names = said if isinstance(said, list) else [said]
+            shape = _union(self._typed(leaf, name, keywords) for name in names)
+        else:
+            thing, things = self._object(leaf, keywords), self._list(leaf, keywords)
+            detailed = thing != OBJECT or things != LIST
+            shape = (thing, things, *(Free(name) for name in _SCALARS)) if detailed else (ANY,)
+        if isinstance(keywords.get("enum"), list):
+            shape = _both(_union(_wide(keywords["enum"])), shape)
+        if "const" in keywords and "const" in self.dialect.keywords:
+            shape = _both((constant(keywords["const"]),), shape)
+        return shape
+
+    def _typed(self, leaf: Leaf, name: Json, keywords: Mapping[str, Json]) -> Alternative:
+        match name:
+            case "object":
+                return self._object(leaf, keywords)
+            case "array":
+                return self._list(leaf, keywords)
+            case "string" if self._rich:
+                return Free(name, self._format(keywords))
+            case "string" | "number" | "integer" | "boolean" | "null":
+                return Free(name)
+            case _:
+                return ANY
+
+    def _format(self, keywords: Mapping[str, Json]) -> str | None:
+        if keywords.get("contentEncoding") == BASE64 and "contentEncoding" in self.dialect.keywords:
+            return BASE64
+        found = keywords.get("format")
+        return found if isinstance(found, str) and found in FORMATS else None
+
+    def _object(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Object:
+        required = keywords.get("required")
+        patterns = [*self.children(leaf, "patternProperties")]
+        rest = self._child(leaf, "additionalProperties")
+        refused = rest is not None and self.value(rest) is False
+        values: Expression | None = None
+        if rest is not None and not refused and self.value(rest) not in (True, {}):
+            values = any_of(*patterns, rest)
+        elif patterns:
+            values = any_of(*patterns) if refused else any_of(*patterns, ANYTHING)
+        named = [(str(child.pointer[-1]), child) for child in self.children(leaf, "properties")]
+        return Object(
+            properties=tuple(Property(name, child) for name, child in named if _is_text(name)),
+            required=frozenset(required) if isinstance(required, list) else frozenset(),
+            closed=refused and not patterns and all(_is_text(name) for name, _ in named),
+            values=values,
+        )
+
+    def _list(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Items | Fixed:
+        places, rest = self._places(leaf, keywords)
+        if not places:
+            return LIST if rest is None or self.value(rest) in (True, {}) else Items(rest)
+        ended = rest is not None and self.value(rest) is False
+        least, most = _count(keywords.get("minItems")) or 0, _count(keywords.get("maxItems"))
+        if ended:
+            most = len(places) if most is None else min(most, len(places))
+        after = rest or ANYTHING
+        if least == most and 0 < least <= _LONGEST_TUPLE:
+            return Fixed((*places, *[after] * (least - len(places)))[:least])
+        return Items(any_of(*places) if ended else any_of(*places, after))
+
+    def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
+        """The schemas of a list's first items, each its own, and that of the items after them."""
+        if "prefixItems" in self.dialect.keywords:
+            return [*self.children(leaf, "prefixItems")], self._child(leaf, "items")
+        if isinstance(keywords.get("items"), list):
+            return [*self.children(leaf, "items")], self._child(leaf, "additionalItems")
+        return [], self._child(leaf, "items")
+
+    def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
+        """For each keyword that chooses, the expressions it chooses from."""
+        for keyword in ("anyOf", "oneOf"):
+            if found := [*self.children(leaf, keyword)]:
+                yield found
+        condition = self._child(leaf, "if")
+        if condition is not None:
+            then, otherwise = self._child(leaf, "then"), self._child(leaf, "else")
+            yield [all_of(condition, then or ANYTHING), otherwise or ANYTHING]
+        for keyword in ("dependentSchemas", "dependencies"):
+            for child in self.children(leaf, keyword):
+                yield [child, ANYTHING]
+
+
+def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
+    """Whether the reference leads to the same place wherever it is followed from."""
+    if reference.keyword == "$ref":
+        return True
+    mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
+    return sum(isinstance(schema, dict) and mark in schema for schema in outline.schemas.values()) <= 1
+
+
+def _count(value: Json) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _is_text(value: str) -> bool:
+    """Whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate pair."""
+    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def written(value: float) -> int | None:
+    """The integer that a float is in JSON, where digits count and not bits: `1e23` is 10**23, which no float is."""
+    return int(Decimal(repr(value))) if value.is_integer() else None
+
+
+def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
+    """The constants of an enumeration; of one that nobody reads to its end, their types."""
+    for each in map(constant, values):
+        yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
+
+
+def constant(value: Json) -> Alternative:
+    """What a member of an enumeration is, as near as a type can say it."""
+    match value:
+        case bool():
+            return Const("boolean", value)
+        case str():
+            return Const("string", value) if _is_text(value) else Free("string")
+        case int():
+            return Const("integer", value) if abs(value) <= _GREATEST else Free("integer")
+        case float():
+            integer = written(value)
+            return Free("number") if integer is None or abs(integer) > _GREATEST else Const("integer", integer)
+        case list():
+            return LIST
+        case dict():
+            return OBJECT
+        case _:
+            return Free("null")
+
+
+def _objects(shape: Shape) -> list[Object]:
+    """What an instance with this shape is as an object."""
+    objects = [alternative for alternative in shape if isinstance(alternative, Object)]
+    return [*objects, OBJECT] if ANY in shape else objects
+
+
+def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
+    """What `shape` and one of the branches accept.
+
+    Where the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
+    `shape`'s; else each stays a class of its own.
+    """
+    flat = _union(alternative for branch, _ in branches for alternative in branch)
+    own, others = _objects(shape), _objects(flat)
+    if not others:
+        return _both(shape, flat)
+    if any(each.properties for each in own) or not any(each.properties for each in others):
+        joined = _join([each for branch, _ in branches for each in _objects(branch)])
+        if ANY not in flat:
+            flat = (joined, *(alternative for alternative in flat if not isinstance(alternative, Object)))
+        elif joined != OBJECT:
+            flat = (joined, LIST, *(Free(name) for name in _SCALARS))
+        return _both(shape, flat)
+    return _union(
+        replace(met, pointer=pointer) if isinstance(met, Object) and met.pointer is None else met
+        for branch, pointer in branches
+        for met in _both(shape, branch)
+    )
+
+
+def _union(alternatives: Iterable[Alternative]) -> Shape:
+    """The alternatives, each once; what another includes is left out, unless it says more to a reader."""
+    unique = [*dict.fromkeys(alternatives)]
+    free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
+    if _STRING in unique:
+        unique = [each for each in unique if each == _STRING or not (isinstance(each, Free) and each.type == "string")]
+    plain = [each for each in unique if isinstance(each, Object) and not each.properties]
+    if len(plain) > 1:
+        unique[unique.index(plain[0])] = _join(plain)
+        unique = [each for each in unique if not any(each is other for other in plain)]
+    return tuple(each for each in unique if not _included(each, free))
+
+
+def _included(alternative: Alternative, free: Collection[str]) -> bool:
+    match alternative:
+        case Free("integer") | Const("integer"):
+            return "number" in free or (isinstance(alternative, Const) and "integer" in free)
+        case Const("boolean"):
+            return "boolean" in free
+        case _:
+            return False
+
+
+def _both(first: Shape, second: Shape) -> Shape:
+    """What both accept, or a little more."""
+    if first == (ANY,) or (ANY in first and ANY not in second):
+        return second
+    if ANY in second and ANY not in first:
+        return first
+    if second == (ANY,) or len(first) * len(second) > _WIDEST:
+        return first
+    if ANY in first:
+        return _union((*first, *second))
+    pairs = [_meet(a, b) for a in first for b in second]
+    return _union(pair for pair in pairs if pair is not None)
+
+
+def _meet(first: Alternative, second: Alternative) -> Alternative | None:
+    """What both accept, or a little more; none where nothing can be both."""
+    match first, second:
+        case (Object(), Object()):
+            return _meet_objects(first, second)
+        case (Items(), Items()):
+            met = Items(all_of(first.item, second.item))
+            return first if met == first else met
+        case (Fixed(), Fixed()) if len(first.items) == len(second.items):
+            return Fixed(tuple(all_of(*pair) for pair in zip(first.items, second.items, strict=True)))
+        case (Fixed(), Items()):
+            return Fixed(tuple(all_of(item, second.item) for item in first.items))
+        case (Items(), Fixed()):
+            return Fixed(tuple(all_of(first.item, item) for item in second.items))
+        case (Free("string"), Free("string")):
+            return first if second in (first, _STRING) else second if first == _STRING else _STRING
+        case (Free("number"), Free("integer") | Const("integer")):
+            return second
+        case (Free("integer") | Const("integer"), Free("number")):
+            return first
+        case (Free(), Const()):
+            return second if first.type == second.type else None
+        case (Const(), Free()):
+            return first if first.type == second.type else None
+        case _:
+            return first if first == second else None
+
+
+def _meet_objects(first: Object, second: Object) -> Object:
+    left, right = _by_name(first), _by_name(second)
+    properties = []
+    for name in left | right:
+        if (name not in left and first.closed) or (name not in right and second.closed):
+            continue
+        mine = left.get(name, first.values or ANYTHING)
+        yours = right.get(name, second.values or ANYTHING)
+        properties.append(Property(name, all_of(mine, yours)))
+    met = Object(
+        properties=tuple(properties),
+        required=first.required | second.required,
+        closed=first.closed or second.closed,
+        values=(
+            None
+            if first.values is None and second.values is None
+            else all_of(first.values or ANYTHING, second.values or ANYTHING)
+        ),
+    )
+    return first if met == first else second if met == second else met
+
+
+def _join(objects: Sequence[Object]) -> Object:
+    """One object for all: what some do not name may be anything there, unless they refuse it."""
+    if len(set(objects)) == 1:
+        return objects[0]
+    tables = [_by_name(each) for each in objects]
+    properties = []
+    for name in dict.fromkeys(name for table in tables for name in table):
+        parts = [
+            table.get(name, each.values or ANYTHING)
+            for table, each in zip(tables, objects, strict=True)
+            if name in table or not each.closed
+        ]
+        properties.append(Property(name, any_of(*parts)))
+    open_values = [each.values or ANYTHING for each in objects if not each.closed]
+    return Object(
+        properties=tuple(properties),
+        required=frozenset.intersection(*(each.required for each in objects)),
+        closed=not open_values,
+        values=None if not open_values or ANYTHING in open_values else any_of(*open_values),
+    )
+
+
+def _by_name(thing: Object) -> dict[str, Expression]:
+    return {each.name: each.expression for each in thing.properties}

@@ -1,0 +1,73 @@
+"""The page of the typed client, in which its methods stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stubwright import naming
+from stubwright.codegen.pages.parts import every, output_class
+from stubwright.codegen.source.imports import DATES, RUNTIME, as_homes
+from stubwright.pycode import Name
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.codegen.pages.primitive_code import PrimitiveCode
+
+_HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
+    {
+        "collections.abc": frozenset({"Mapping", "Sequence"}),
+        "datetime": frozenset(DATES),
+        "uuid": frozenset({"UUID"}),
+    },
+    {
+        "mcp_types": frozenset(
+            {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}
+        ),
+        "pydantic": frozenset({"AnyUrl"}),
+    },
+)
+"""Where it takes the names from that are no models, by the sections of its imports."""
+
+
+def client_page(
+    title: str, manifest: ir.Manifest, units: Mapping[str, PrimitiveCode], primitive_modules: Sequence[PrimitiveCode]
+) -> Mapping[str, Any]:
+    """What the template of `client.py` is given."""
+    names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
+    has_outputs = any(output_class(tool) for tool in manifest.tools)
+    typing = names & {"Any", "Literal"}
+    sections: list[dict[str, frozenset[str]]] = [
+        {module: those & names for module, those in section.items()} for section in _HOMES
+    ]
+    elsewhere = frozenset().union(*(those for section in _HOMES for those in section.values()))
+    sections.append({".models": frozenset(names - typing - elsewhere - {"Omit"})})
+    imports = [block for section in sections if (block := as_homes(section))]
+    primitives = ", resource and prompt" if primitive_modules else ""
+    base = Name("PrimitivesBinding" if primitive_modules else "Binding")
+    runtime: dict[str, Sequence[str]] = {
+        RUNTIME: [base, *(["OMIT", "Omit"] if "Omit" in names else [])],
+    }
+    return {
+        "doc": f"A typed client of {title}.",
+        "client": naming.client_class(manifest.stem),
+        "class_doc": f"""Calls {title}: one method for each tool{primitives}.
+
+    async with {naming.client_class(manifest.stem)}.connect(target) as {manifest.package.removesuffix("_mcp")}:
+        ...
+
+The target is a URL, a command as a list of strings, or a server object in the same process. What a call leaves out
+is left out of the request. Results are checked against the tool's output schema.""",
+        "typing": as_homes({"typing": [*typing, *(["TYPE_CHECKING"] if imports else [])]}),
+        "deprecates": any(
+            deprecated is not None
+            for deprecated in [tool.deprecated for tool in manifest.tools]
+            + [tool.deprecated for tool in every(manifest)]
+        ),
+        "outputs": has_outputs,
+        "has_tools": bool(manifest.tools),
+        "tasks": any(tool.task_support != "forbidden" for tool in manifest.tools),
+        "base": base,
+        "runtime": as_homes(runtime),
+        "imports": imports,
+    }

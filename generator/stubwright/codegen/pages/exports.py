@@ -1,0 +1,76 @@
+"""What packages export of the runtime, as type checkers see it. At run time they have all that the runtime exports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Set
+
+    from stubwright import ir
+
+_ANSWERS: Final = ("Accepted", "Cancelled", "Declined")
+_SERVER: Final = (
+    *("CallRecord", "Content", "Context", "MaybeAwaitable", "Reply", "Returns", "ToolError"),
+    *("audio", "embedded", "image", "link", "text"),
+)
+_CLIENT: Final = (
+    *("CallEvent", "CallRefused", "CallResponse", "DriftError", "DriftWarning", "InvalidResult", "ListChanged"),
+    *("OMIT", "Omit", "Question", "ResourceUpdated", "ResultTooLarge", "ToolFailed"),
+    *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
+)
+_CONNECTING: Final = ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "Unauthorized")
+_AROUND: Final = ("HandlerCall", "Proceed")
+_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND})
+"""These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""
+
+_TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
+_HANDLES: Final = ("BudgetExceeded", "Handle", "StaleHandle", "StateLost", "TooManyHandles", "UnknownHandle")
+_PARTS: Final = {
+    "completion": ("Completing",),
+    "prompts": ("Messages", "assistant", "user"),
+    "resources": ("ResourceContents",),
+}
+
+OWN: Final = {"registry": ("TOOLS",), "server": ("asgi_app", "build_server")}
+"""What packages define beside models and classes, by its modules."""
+
+ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingResult", "EndlessPages"}).union(
+    *_PARTS.values(), *OWN.values()
+)
+"""What no class of a package may be called, whatever the package exports."""
+
+OF_HANDLES: Final = frozenset(_HANDLES)
+"""The same where the server keeps state between calls."""
+
+
+def exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
+    """The names of the runtime that a package exports.
+
+    Args:
+        manifest: Its manifest.
+        parts: What it has beside tools.
+        own: What it defines itself.
+    """
+    return frozenset(_exported(manifest, parts)) - (_YIELDING & own)
+
+
+def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
+    if manifest.emit:
+        yield from _ANSWERS
+    if "server" in manifest.emit:
+        yield from _SERVER
+        yield from _AROUND
+        for part in parts:
+            yield from _PARTS[part]
+        if manifest.handles:
+            yield from _HANDLES
+    if "client" in manifest.emit:
+        yield from _CLIENT
+        yield from _CONNECTING
+        if any(tool.task_support != "forbidden" for tool in manifest.tools):
+            yield from _TASKS
+        if any(tool.http.get("output") == "lenient" or "large" in tool.http for tool in manifest.tools):
+            yield "DeviatingResult"
+        if any("page" in tool.http for tool in manifest.tools):
+            yield "EndlessPages"

@@ -1,0 +1,66 @@
+"""The page of the handlers' interface: one method for each primitive that needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stubwright import naming
+from stubwright.codegen import surface
+from stubwright.codegen.pages.parts import every
+from stubwright.codegen.source.imports import RUNTIME, as_homes
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.pycode import Name
+
+_HOMES = {
+    "collections.abc": frozenset({"Sequence"}),
+    RUNTIME: frozenset(
+        {"Completing", "Content", "Context", "MaybeAwaitable", "Messages", "ResourceContents", "Returns"}
+    ),
+}
+"""Where a page takes the names from that are no models."""
+
+
+_DOC = """Inherit from this class and write its methods: `async def`, or `def` to run in a worker thread.
+
+`raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
+object that is an async context manager is entered when the server starts and left when it stops."""
+
+
+def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
+    """What the template of `handlers.py` is given."""
+    methods = surface.handler_methods(manifest)
+    used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
+    contexts = frozenset(name for method in methods for name in method.context.type.names)
+    known = frozenset().union(*_HOMES.values())
+    sections: list[dict[str, frozenset[str]]] = [{module: used & names} for module, names in _HOMES.items()]
+    sections.append({".contexts": contexts - known, ".models": used - contexts - known})
+    return {
+        "doc": f"What {title} needs from you: {_needs(manifest)}.",
+        "interface": naming.handlers_class(manifest.stem),
+        "class_doc": _DOC,
+        "imports": [block for section in sections if (block := as_homes(section))],
+        "methods": methods,
+        "optional": any(method.is_optional for method in methods),
+        "abstract": not all(method.is_optional for method in methods),
+    }
+
+
+def _named(method: surface.HandlerMethod) -> frozenset[Name]:
+    """The names in a method's signature."""
+    return method.result.names.union({method.wrapper}, *(parameter.type.names for parameter in method.parameters))
+
+
+def _needs(manifest: ir.Manifest) -> str:
+    called = "tool that is no HTTP call" if manifest.calls else "tool"
+    kinds = [called] if any(tool.call is None for tool in manifest.tools) else []
+    kinds += dict.fromkeys(primitive.kind for primitive in every(manifest) if primitive.handled)
+    if kinds:
+        return f"one method for each {_listed(kinds)}"
+    return "nothing, but what should go before an HTTP call" if manifest.calls else "nothing"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

@@ -1,0 +1,172 @@
+"""What a package has of its state handles: the types of their ids, and what a handler finds of them in its context.
+
+Takes the IR; gives values. The models of the states are those of shared schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from stubwright import naming
+from stubwright.codegen.models.types import Document, Fixed, Free, Items, Object
+from stubwright.codegen.source.literals import docstring, literal
+from stubwright.pycode import Code, Name, code, join
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.codegen.models.types import Alternative, Expression
+
+_ANY: Final = Name("Any")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of handle as a member of a context: its attribute, the type of its ids, and that of its states.
+
+    `model` is the class of the states, where they have one.
+    """
+
+    name: str
+    attribute: Name
+    id: Name
+    model: Name | None
+    doc: str
+
+    @property
+    def handle(self) -> Code:
+        """The type of one handle."""
+        return code("Handle[{}, {}]", self.model or _ANY, self.id)
+
+    @property
+    def handles(self) -> Code:
+        """The type of what makes and finds them."""
+        return code("Handles[{}, {}]", self.model or _ANY, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The arguments of a tool that are ids of one kind: the type of their names, and that of their handles."""
+
+    names: Code
+    handle: Code
+
+
+@dataclass(frozen=True, slots=True)
+class ContextHandles:
+    """The handles that a tool gets: `named` are its arguments, and `nested` says that more may stand inside of some."""
+
+    named: tuple[Named, ...]
+    nested: bool
+
+
+def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
+    """The kinds of handles of a manifest, in its order."""
+    if not manifest.handles:
+        return ()
+    from stubwright.codegen.models.datamodel import homes
+
+    shared = {schema.name: schema for schema in manifest.shared}
+    kinds_of_handles = []
+    for handle in manifest.handles:
+        schema = shared.get(handle.state)
+        state_class = homes([schema]).get(handle.state) if schema is not None else None
+        model = state_class.name if state_class is not None and not state_class.members else None
+        kinds_of_handles.append(
+            Kind(handle.name, naming.handle_attribute(handle.name), handle.id, model, handle.retention)
+        )
+    return tuple(kinds_of_handles)
+
+
+def modelled_kinds(known: Sequence[Kind]) -> Code | None:
+    """The classes of the states by their kinds, as a dictionary; None where no states have one."""
+    entries = [code("{}: _models.{}", literal(kind.name), kind.model) for kind in known if kind.model is not None]
+    return code("{{{}}}", join(", ", entries)) if entries else None
+
+
+def held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
+    """The handles that the handler of a tool gets with its arguments."""
+    if not tool.input.handles:
+        return ContextHandles((), nested=False)
+    document = Document("input", tool.input, merged=True)
+    by_name = {kind.name: kind for kind in known}
+    named: dict[tuple[str, ...], list[str]] = {}
+    inside: list[Expression] = []
+    for alternative in document.shape(document.root):
+        for each in alternative.properties if isinstance(alternative, Object) else ():
+            kinds_used = dict.fromkeys(map(_kind, document.shape(each.expression)))
+            if ids := tuple(kind for kind in kinds_used if kind is not None):
+                named.setdefault(ids, []).append(each.name)
+            inside.append(each.expression)
+        if isinstance(alternative, Object) and alternative.values is not None:
+            inside.append(alternative.values)
+    return ContextHandles(
+        tuple(
+            Named(
+                code("Literal[{}]", join(", ", map(literal, names))),
+                join(" | ", [by_name[kind].handle for kind in ids]),
+            )
+            for ids, names in named.items()
+        ),
+        nested=_is_inside(document, inside),
+    )
+
+
+def _kind(alternative: Alternative) -> str | None:
+    return alternative.handle if isinstance(alternative, Free) else None
+
+
+def _is_inside(document: Document, expressions: list[Expression]) -> bool:
+    """Whether an id stands inside of what some expressions are."""
+    seen: set[Expression] = set()
+    waiting = [inner for each in expressions for inner in _inner(document, each)]
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        if any(map(_kind, document.shape(here))):
+            return True
+        waiting += _inner(document, here)
+    return False
+
+
+def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
+    """What the values of an expression hold."""
+    for alternative in document.shape(expression):
+        match alternative:
+            case Object(properties=properties, values=values):
+                yield from (each.expression for each in properties)
+                if values is not None:
+                    yield values
+            case Items(item):
+                yield item
+            case Fixed(items):
+                yield from items
+            case _:
+                pass
+
+
+def ids_module(title: str, manifest: ir.Manifest) -> Code:
+    """The module of the types of ids."""
+    types = [
+        code(
+            "{} = NewType({}, str)\n{}",
+            handle.id,
+            literal(handle.id),
+            docstring(f"The id of a handle ``{handle.name}``: a text that only the server makes."),
+        )
+        for handle in manifest.handles
+    ]
+    head = docstring(f"The types of the ids of handles of {title}.")
+    return code(_IDS, head, join("\n\n", types))
+
+
+_IDS: Final = """{}
+
+from __future__ import annotations
+
+from typing import NewType
+
+{}"""

@@ -1,0 +1,131 @@
+"""What handwritten code can use of a package: its names, its modules, and what handlers get as `ctx`.
+
+Takes the IR. Classes of models are planned and not written, and those of the runtime are read and not imported: all of
+it takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import stubwright_runtime
+from stubwright import naming
+from stubwright.codegen.models import datamodel
+from stubwright.codegen.pages.parts import own_contexts, own_exports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright import ir
+
+RUNTIME = stubwright_runtime.__name__
+
+
+class Interface:
+    """What the package of a manifest offers to handwritten code. Each part is worked out when it is first asked for."""
+
+    def __init__(self, manifest: ir.Manifest) -> None:
+        self.package = manifest.package
+        self._manifest = manifest
+
+    @cached_property
+    def _models(self) -> Mapping[str, tuple[str, ...]]:
+        return datamodel.planned(self._manifest)
+
+    @cached_property
+    def exports(self) -> frozenset[str]:
+        """The names that the package exports."""
+        models = [name for names in self._models.values() for name in names]
+        own = own_exports(self._manifest, models)
+        return _runtime_exports().union(*own.values())
+
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """The names that its module `models` exports."""
+        names = [name for names in self._models.values() for name in names]
+        return frozenset((*names, *(handle.id for handle in self._manifest.handles)))
+
+    def names(self, module: str) -> frozenset[str] | None:
+        """The names in a module that is the package, its `models` or the runtime; None for any other."""
+        if module == RUNTIME:
+            return _runtime_exports()
+        if module == self.package:
+            return self.exports
+        return self.models if module == f"{self.package}.models" else None
+
+    def has(self, module: str, name: str) -> bool:
+        """Whether one of these modules has a name, or another module of its own. Most are found without a plan."""
+        if module == RUNTIME:
+            return name in _runtime_exports() or _has_module(name)
+        if module == self.package and name in self._certain:
+            return True
+        return name in (self.names(module) or ()) or f"{module}.{name}" in self.modules
+
+    @cached_property
+    def _certain(self) -> frozenset[str]:
+        """Names that the package exports whatever its models look like."""
+        tools = self._manifest.tools
+        models = [naming.input_class(tool.names) for tool in tools]
+        models += [naming.output_class(tool.names) for tool in tools if tool.output is not None]
+        return _runtime_exports().union(*own_exports(self._manifest, models).values())
+
+    @cached_property
+    def modules(self) -> frozenset[str]:
+        """The names of its modules, and of folders of them, as they are imported."""
+        from stubwright.codegen.pages import package
+
+        pages = (page for page in package.of_manifest(self._manifest) if not page.is_beside)
+        paths = [Path(page.path).with_suffix("") for page in pages]
+        names = [".".join(path.parts[:-1] if path.name == "__init__" else path.parts) for path in paths]
+        names += ["models", *(f"models.{module}" for module in self._models)]
+        names += ["client"] if "client" in self._manifest.emit else []
+        above = {name.rpartition(".")[0] for name in names} - {""}
+        return frozenset([self.package, *(f"{self.package}.{name}" for name in {*names, *above})])
+
+    @cached_property
+    def contexts(self) -> Mapping[str, frozenset[str]]:
+        """The attributes of each class of which handlers get an object as `ctx`, by its name."""
+        common = context_members()
+        contexts: dict[str, frozenset[str]] = {naming.CONTEXT: common}
+        contexts |= {each.name: common | each.members for each in own_contexts(self._manifest)}
+        return contexts
+
+
+def _runtime_exports() -> frozenset[str]:
+    """The names that the runtime exports, as all packages do."""
+    return frozenset(dir(stubwright_runtime))
+
+
+def _has_module(name: str) -> bool:
+    """Whether there is something of this name beside the modules of the runtime."""
+    (root,) = stubwright_runtime.__path__
+    return Path(root, name).is_dir() or Path(root, f"{name}.py").is_file()
+
+
+@cache
+def context_members() -> frozenset[str]:
+    """The attributes of the runtime's `Context`, by its source: to import it takes longer than the rest of `check`."""
+    (root,) = stubwright_runtime.__path__
+    table = ast.parse(Path(root, "generated.py").read_bytes())
+    home = next(
+        node.module
+        for node in ast.walk(table)
+        if isinstance(node, ast.ImportFrom) and node.module and any(each.name == naming.CONTEXT for each in node.names)
+    )
+    module = ast.parse(Path(root, *home.split(".")).with_suffix(".py").read_bytes())
+    [context] = (node for node in module.body if isinstance(node, ast.ClassDef) and node.name == naming.CONTEXT)
+    return frozenset(_defined(context))
+
+
+def _defined(context: ast.ClassDef) -> Iterator[str]:
+    for node in context.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case _:
+                pass

@@ -1,0 +1,141 @@
+"""What each primitive adds to its package: its module of models, and its methods of the client.
+
+Takes the IR and gives a unit for each. A unit depends on its own primitive alone, so that some can be made without the
+others, and elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stubwright import ir, naming
+from stubwright.codegen.models import reserved
+from stubwright.codegen.pages.primitive_code import PackageCode, PrimitiveCode
+from stubwright.codegen.source.render import Page
+from stubwright.pycode import Name, code, join
+
+if TYPE_CHECKING:
+    from stubwright.codegen.models.classes import Imported
+    from stubwright.codegen.models.datamodel import ModelModule
+    from stubwright.codegen.models.reserved import Reserved
+
+
+def make_all(manifest: ir.Manifest) -> PackageCode:
+    """All units of a manifest, made here and now."""
+
+    def generate(taken: Reserved) -> PackageCode:
+        rest = make_rest(*arguments_of_rest(manifest, taken))
+        homes = homes_for(manifest.tools, manifest.shared, taken) if manifest.tools else {}
+        units = make(manifest.tools, homes, manifest.source, manifest.command, taken)
+        return PackageCode({tool.name: unit for tool, unit in zip(manifest.tools, units, strict=True)}, *rest)
+
+    return reserved.settled(reserved.of(manifest), generate, PackageCode.defined)[0]
+
+
+def arguments_of_rest(
+    manifest: ir.Manifest, taken: Reserved
+) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
+    """What `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
+    return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command, taken
+
+
+def make_rest(
+    primitives: Sequence[ir.Primitive],
+    modelled: frozenset[str],
+    shared: Sequence[ir.SharedSchema],
+    source: str,
+    command: str,
+    taken: Reserved,
+) -> tuple[list[PrimitiveCode], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
+    """The units of resources, templates and prompts, and the models of shared schemas.
+
+    Args:
+        primitives: The resources, templates and prompts.
+        modelled: The keys of those that have models.
+        shared: The manifest's shared schemas.
+        source: The manifest's path, as headers show it.
+        command: What generates its package, as headers show it.
+        taken: Names that the package has for something else.
+    """
+    from stubwright.codegen import surface
+    from stubwright.codegen.source import render
+
+    modules: dict[str, ModelModule] = {}
+    of_shared: Mapping[str, ModelModule] = {}
+    circles: Mapping[Name, ModelModule] = {}
+    if modelled or shared:
+        from stubwright.codegen.models import datamodel
+
+        served = [primitive for primitive in primitives if primitive.key in modelled]
+        modules = dict(
+            zip((primitive.key for primitive in served), datamodel.primitive_modules(served, taken), strict=True)
+        )
+        shared_modules = datamodel.shared_modules(shared, taken=taken)
+        of_shared, circles = shared_modules.of, shared_modules.circles
+    head = render.header(source, command)
+    units = []
+    for primitive in primitives:
+        methods = surface.primitive_methods(primitive)
+        module = modules.get(primitive.key)
+        units.append(
+            PrimitiveCode(
+                module=render.page(head, Page("", "module.py", {"source": module.source})) if module else code(""),
+                classes=module.names if module else (),
+                method=join("\n", map(render.method, methods)),
+                names=frozenset(name for method in methods for name in method.names),
+                home=naming.model_module(primitive.names, primitive.kind),
+            )
+        )
+    return units, of_shared, circles
+
+
+def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
+    """The shared schemas, with what is redacted in them."""
+    if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
+        return manifest.shared
+    from stubwright.codegen.models import datamodel
+
+    return datamodel.redacting(manifest.tools, manifest.shared)
+
+
+def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved) -> Mapping[str, Imported]:
+    """What stands for shared schemas in the models of some tools, by their names under `schemas`."""
+    if not shared:
+        return {}
+    from stubwright.codegen.models import datamodel
+
+    return datamodel.homes(shared, tools, taken)
+
+
+def make(
+    tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str, taken: Reserved
+) -> list[PrimitiveCode]:
+    """The units of some tools, made here and now.
+
+    Args:
+        tools: The tools.
+        homes: Where the classes of the manifest's shared schemas are.
+        source: The manifest's path, as headers show it.
+        command: What generates its package, as headers show it.
+        taken: Names that the package has for something else.
+    """
+    from stubwright.codegen import surface
+    from stubwright.codegen.models import datamodel
+    from stubwright.codegen.source import render
+
+    head = render.header(source, command)
+    models = zip(tools, datamodel.modules(tools, homes, taken), strict=True)
+    return [
+        PrimitiveCode(
+            module=render.page(head, Page("", "module.py", {"source": module.source})),
+            classes=module.names,
+            method=render.method(method := surface.tool_method(tool, module.parameters, module.extra)),
+            response=render.response(method) if method.deprecated else None,
+            task=render.task(method) if method.deprecated and tool.task_support != "forbidden" else None,
+            names=method.names,
+        )
+        for tool, module in models
+    ]

@@ -1,0 +1,213 @@
+"""Manifest to files: what a package consists of, and what each of its templates is given.
+
+Takes the IR and what was made of each tool; gives one `Page` for each file, with its imports as data. Pages that need
+no models can be written while these are made. It lays nothing out and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stubwright import naming
+from stubwright.codegen.pages.client import client_page
+from stubwright.codegen.pages.exports import exported
+from stubwright.codegen.pages.handlers import handlers_page
+from stubwright.codegen.pages.handles import ids_module, kinds, modelled_kinds
+from stubwright.codegen.pages.parts import (
+    has_examples,
+    modelled,
+    needs_handlers,
+    own_contexts,
+    own_exports,
+    primitive_features,
+)
+from stubwright.codegen.pages.registry import registry_page
+from stubwright.codegen.source.docstrings import about, sentence
+from stubwright.codegen.source.imports import RUNTIME, as_homes
+from stubwright.codegen.source.literals import docstring
+from stubwright.codegen.source.render import Page, responses, tasks, toolset_client
+from stubwright.pycode import Code
+from stubwright_runtime.lazy import API
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.codegen.pages.handles import Kind
+    from stubwright.codegen.pages.parts import OwnContext
+    from stubwright.codegen.pages.primitive_code import PackageCode
+
+
+def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
+    """The pages that say what `manifest` says, whatever its models look like."""
+    title = _title(manifest)
+    pages = [Page("registry.py", "registry.py", registry_page(title, manifest))]
+    if manifest.handles:
+        pages.append(Page("models/handles.py", "module.py", {"source": ids_module(title, manifest)}))
+    if "server" not in manifest.emit:
+        return tuple(pages)
+    pages += [
+        Page(f"models/{folder}/__init__.py", "module.py", {"source": docstring(f"Models of the {folder} of {title}.")})
+        for folder in sorted({naming.folder(primitive.kind) for primitive in modelled(manifest)})
+    ]
+    if contexts := own_contexts(manifest):
+        pages.append(Page("contexts.py", "contexts.py", _contexts(title, contexts, kinds(manifest))))
+    pages += [
+        Page("handlers.py", "handlers.py", handlers_page(title, manifest)),
+        Page(
+            "server.py",
+            "server.py",
+            {
+                "doc": f"{sentence(title)}, as an object of the SDK and as an ASGI application.",
+                "interface": naming.handlers_class(manifest.stem),
+                "calls": manifest.calls,
+                "optional": not needs_handlers(manifest),
+            },
+        ),
+        Page(
+            "__main__.py",
+            "__main__.py",
+            {
+                "doc": f"Run {title}: `python -m {manifest.package}`, on stdio, or over HTTP with `--http`.",
+            },
+        ),
+    ]
+    if has_examples(manifest):
+        name = f"{naming.examples_module(manifest.package)}.py"
+        doc = f"The examples of {title} as tests of its handlers: `pytest {name}`."
+        pages.append(Page(name, "test_examples.py", {"doc": doc, "package": manifest.package}, is_beside=True))
+    return tuple(pages)
+
+
+def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
+    """The other pages, but for the modules of single primitives, which their units have.
+
+    Args:
+        manifest: The lowered manifest.
+        made: The units and the models of shared schemas.
+    """
+    title = _title(manifest)
+    pages = [
+        Page("__init__.py", "__init__.py", _package(manifest, title, code)),
+        Page("models/__init__.py", "__init__.py", _models(title, manifest, code)),
+    ]
+    if code.shared:
+        pages.append(
+            Page(
+                "models/shared/__init__.py",
+                "module.py",
+                {"source": docstring(f"Models of the schemas that several tools of {title} share.")},
+            )
+        )
+        modules = {each.names.module: code.shared[each.name] for each in manifest.shared if each.name in code.shared}
+        pages += [
+            Page(f"models/shared/{name}.py", "module.py", {"source": module.source})
+            for name, module in (*code.circles.items(), *modules.items())
+        ]
+    if "client" in manifest.emit:
+        methods = (
+            *(code.units[tool.name].method for tool in manifest.tools),
+            *(primitive.method for primitive in code.primitives),
+        )
+        page = client_page(title, manifest, code.units, code.primitives)
+        pages.append(Page("client.py", "client.py", page, (*methods, *_responses(manifest, code))))
+    return tuple(pages)
+
+
+def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
+    """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
+    if manifest.tools:
+        units = [(tool.names.method, code.units[tool.name].response) for tool in manifest.tools]
+        yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])
+        yield from (response for _, response in units if response is not None)
+    tools = [tool for tool in manifest.tools if tool.task_support != "forbidden"]
+    if starting := [(tool.names.method, code.units[tool.name].task) for tool in tools]:
+        yield tasks(naming.client_class(manifest.stem), [name for name, task in starting if task is None])
+        yield from (task for _, task in starting if task is not None)
+    methods = {tool.name: tool.names.method for tool in manifest.tools}
+    for name, toolset in manifest.toolsets.items():
+        about = toolset.get("description") or toolset.get("title")
+        said = f"Calls the tools of the toolset `{name}`" + (f": {about}" if about else ".")
+        yield toolset_client(
+            naming.client_class(manifest.stem),
+            naming.toolset_client(manifest.stem, name),
+            name,
+            said,
+            [methods[each] for each in toolset["tools"]],
+        )
+
+
+def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind]) -> Mapping[str, Any]:
+    asked = [question for each in contexts for question in each.questions]
+    answers = {question.answer for question in asked if not question.by_url}
+    states = {kind.model for kind in known if kind.model is not None}
+    outcomes: set[str] = {"Cancelled", "Declined"} if asked else set()
+    outcomes |= {"Accepted"} if any(question.by_url for question in asked) else set()
+    held = [each.held for each in contexts if each.held is not None]
+    has_named, overloads = any(each.named for each in held), any(len(each.named) + each.nested > 1 for each in held)
+    typing = {"Any"} if known else set()
+    typing |= {"Literal"} if has_named else set()
+    does = [words for words, there in (("ask something", asked), ("have handles", known)) if there]
+    of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
+    return {
+        "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
+        "models": answers | states,
+        "typing": as_homes({"typing": {"TYPE_CHECKING"} | ({"overload"} if overloads else set()) | typing}),
+        "runtime": as_homes({RUNTIME: {"Context", *(["Ask"] if asked else []), *(["CallHandles"] if known else [])}}),
+        "types": [
+            block
+            for section in (
+                {RUNTIME: outcomes | (of_handles if known else set())},
+                {".models": answers | states | {kind.id for kind in known}},
+            )
+            if (block := as_homes(section))
+        ],
+        "kinds": known,
+        "modelled": modelled_kinds(known),
+        "contexts": contexts,
+    }
+
+
+def _title(manifest: ir.Manifest) -> str:
+    return f"the MCP server `{manifest.server['name']}`"
+
+
+def _package(
+    manifest: ir.Manifest,
+    title: str,
+    code: PackageCode,
+) -> Mapping[str, Any]:
+    classes = [unit.classes for unit in (*code.units.values(), *code.primitives)]
+    classes += [module.names for module in code.shared.values()]
+    names = [name for names in classes for name in names]
+    own = as_homes(own_exports(manifest, names))
+    runtime = as_homes({RUNTIME: exported(manifest, primitive_features(manifest), frozenset(names))})
+    return {
+        "doc": f"{sentence(title)}.{about(manifest)}",
+        "homes": own,
+        "exported": [home for home in (runtime, own) if home],
+        "api": API,
+    }
+
+
+def _models(
+    title: str,
+    manifest: ir.Manifest,
+    code: PackageCode,
+) -> Mapping[str, Any]:
+    homes: dict[str, list[str]] = {
+        f".{tool.names.module}": list(code.units[tool.name].classes) for tool in manifest.tools
+    }
+    homes |= {
+        f".shared.{schema.names.module}": list(code.shared[schema.name].names)
+        for schema in manifest.shared
+        if schema.name in code.shared
+    }
+    homes |= {f".{unit.home}": list(unit.classes) for unit in code.primitives if unit.classes}
+    homes |= {".handles": [handle.id for handle in manifest.handles]} if manifest.handles else {}
+    own = as_homes(homes)
+    return {
+        "doc": f"Models of {title}, each loaded when it is first used.",
+        "homes": own,
+        "exported": [own],
+        "api": None,
+    }

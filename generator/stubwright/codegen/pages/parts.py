@@ -1,0 +1,149 @@
+"""What a package consists of: its parts, and the names that its pages share.
+
+Takes the IR; judges nothing and words nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright import ir, naming
+from stubwright.codegen.pages.exports import OWN
+from stubwright.codegen.pages.handles import held, kinds
+from stubwright.pycode import Name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stubwright.codegen.pages.handles import ContextHandles
+
+
+def input_class(tool: ir.Tool) -> Name:
+    """The class of a tool's arguments."""
+    return naming.input_class(tool.names)
+
+
+def output_class(tool: ir.Tool) -> Name | None:
+    """The class of a tool's structured result; None where it has no output schema."""
+    return naming.output_class(tool.names) if tool.output is not None else None
+
+
+def primitive_features(manifest: ir.Manifest) -> frozenset[str]:
+    """The parts that the server has beside its tools."""
+    parts = set()
+    if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
+        parts.add("resources")
+    if manifest.prompts or _has_capability(manifest, "prompts"):
+        parts.add("prompts")
+    if any(primitive.completed for primitive in every(manifest)) or _has_capability(manifest, "completions"):
+        parts.add("completion")
+    return frozenset(parts)
+
+
+def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """The names that the package exports of its own, by the modules that define them.
+
+    Args:
+        manifest: The lowered manifest.
+        models: What its modules of models define.
+    """
+    homes: dict[str, list[str]] = defaultdict(list)
+    if manifest.emit:
+        homes[".registry"] += OWN["registry"]
+    if "server" in manifest.emit:
+        homes[".server"] += OWN["server"]
+        homes[".handlers"].append(naming.handlers_class(manifest.stem))
+        homes[".contexts"] += (each.name for each in own_contexts(manifest))
+    if "client" in manifest.emit:
+        homes[".client"].append(naming.client_class(manifest.stem))
+        homes[".client"] += (naming.toolset_client(manifest.stem, name) for name in manifest.toolsets)
+    homes[".models"] += (*models, *(handle.id for handle in manifest.handles))
+    return homes
+
+
+def has_examples(manifest: ir.Manifest) -> bool:
+    """Whether some tool has an example that can be a test."""
+    return any(tool.examples for tool in manifest.tools)
+
+
+def modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
+    """The prompts and resource templates whose handlers get a model."""
+    return tuple(primitive for primitive in every(manifest) if primitive.has_model)
+
+
+def every(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
+    """All resources, resource templates and prompts."""
+    return (*manifest.resources, *manifest.templates, *manifest.prompts)
+
+
+def _has_capability(manifest: ir.Manifest, name: str) -> bool:
+    return (manifest.server.get("capabilities") or {}).get(name) is True
+
+
+def needs_handlers(manifest: ir.Manifest) -> bool:
+    """Whether the server needs handlers."""
+    needing = any(primitive.handled or primitive.completes for primitive in every(manifest))
+    return needing or any(tool.call is None for tool in manifest.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class AskMethod:
+    """One question as a method: whether it opens a URL, the class of its answer, and what the user reads."""
+
+    name: Name
+    by_url: bool
+    answer: Name
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnContext:
+    """The class of what the handler of something that asks, or that has handles, gets as `ctx`."""
+
+    names: naming.Names
+    what: str
+    questions: tuple[AskMethod, ...]
+    held: ContextHandles | None
+
+    @property
+    def name(self) -> Name:
+        """The name of the class."""
+        return naming.context_class(self.names)
+
+    @property
+    def ask(self) -> Name:
+        """The class of its questions."""
+        return naming.ask_class(self.names)
+
+    @property
+    def handles(self) -> Name:
+        """The class of its handles."""
+        return naming.own_handles_class(self.names)
+
+    @property
+    def members(self) -> frozenset[str]:
+        """What it has beside the members of `Context`."""
+        return frozenset(({"ask"} if self.questions else set()) | ({"handles"} if self.held is not None else set()))
+
+
+def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
+    """The contexts of all tools that have handles, and of all primitives that ask something."""
+    known = kinds(manifest)
+    owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
+        (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in modelled(manifest)
+    ]
+    return tuple(
+        OwnContext(
+            primitive.names,
+            what,
+            tuple(
+                AskMethod(Name(question.name), question.schema is None, question.answer, question.message)
+                for question in primitive.questions
+            ),
+            held(primitive, known) if isinstance(primitive, ir.Tool) and primitive.has_handles else None,
+        )
+        for primitive, what in owning
+        if primitive.has_context
+    )

@@ -1,0 +1,65 @@
+"""What is called otherwise than before: tools, and the handlers' methods.
+
+Takes what was listed before and what is listed now; gives the old names with the new ones, where that is certain enough
+to be told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from stubwright.codegen import surface
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+_OURS: Final = "stubwright"
+
+
+def renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
+    """Old names to new ones: of what is gone, where exactly one that is new is the same but for its name and title.
+
+    Args:
+        old: What was listed, by name: definitions as they go on the wire.
+        new: What is listed now.
+    """
+    gone = {name: _described(entry) for name, entry in old.items() if name not in new}
+    fresh = {name: _described(entry) for name, entry in new.items() if name not in old}
+    renames = {}
+    for name, description in gone.items():
+        twins = [other for other, its in fresh.items() if description is not None and its == description]
+        rivals = [other for other, its in gone.items() if its == description]
+        if len(twins) == len(rivals) == 1:
+            renames[name] = twins[0]
+    return renames
+
+
+def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
+    """Old names of the handlers' methods to new ones.
+
+    Args:
+        old: The `manifest.json` that the package was generated with.
+        new: The one that it gets now.
+    """
+    renames: dict[str, str] = {}
+    for section in vocabulary.SECTIONS:
+        before, after = (
+            {entry[section.key]: entry for entry in document.get(section.name) or ()} for document in (old, new)
+        )
+        pairs = {key: key for key in before if key in after} | renamed(before, after)
+        for was, now in pairs.items():
+            names = [surface.method_name(section, entry) for entry in (before[was], after[now])]
+            if names[0] != names[1]:
+                renames[names[0]] = names[1]
+    return renames
+
+
+def _described(entry: Mapping[str, Json]) -> str | None:
+    """What a tool, resource or prompt says of itself but for its name; None where that is too little to know it by."""
+    fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
+    schema = entry.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return json.dumps(fields, sort_keys=True) if entry.get("description") or properties else None

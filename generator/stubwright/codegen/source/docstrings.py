@@ -1,0 +1,98 @@
+"""What docstrings of generated methods say: the manifest's own words, and what a caller must know beside.
+
+Takes tools and other primitives of the IR; gives plain text, which a filter of the templates makes a docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.values.text import split_pointer
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.pycode import Code
+
+
+def tool_doc(tool: ir.Tool) -> str:
+    """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
+    hints = list(_hints(tool.annotations))
+    facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
+    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated))))
+    title = tool.definition.get("title")
+    words = tool.description or (f"{title}." if isinstance(title, str) and title else "")
+    return f"{words.strip()}\n\n{facts}" if words.strip() else facts
+
+
+def _limits(tool: ir.Tool) -> Iterator[str]:
+    """What the tool's policy means for whoever writes it or calls it."""
+    if tool.policy.get("confirm"):
+        yield "The server asks the user for leave first."
+    if scopes := tool.policy.get("scopes"):
+        yield f"Needs the scope{'s' if len(scopes) > 1 else ''} {', '.join(f'``{scope}``' for scope in scopes)}."
+    if rate := tool.policy.get("rateLimit"):
+        yield f"At most ``{rate}``."
+    arguments = tool.input.wire.get("properties") or {}
+    redacted = [
+        pointer for pointer in tool.policy.get("redact") or () if split_pointer(f"{pointer}/")[0] in {*arguments, ""}
+    ]
+    if redacted:
+        yield f"Never logged: {', '.join(f'``{pointer}``' for pointer in redacted)}."
+
+
+def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
+    """What the hints mean; one that says no, as it is by default, goes without saying."""
+    for hint in vocabulary.HINTS:
+        value = annotations.get(hint.name)
+        if isinstance(value, bool) and (value or hint.default):
+            yield hint.means(value)
+
+
+def primitive_doc(primitive: ir.Primitive) -> str:
+    """The manifest's own words, then what it is on the wire."""
+    definition = primitive.definition
+    facts = f"{sentence(primitive.kind)} ``{primitive.key}``."
+    text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
+    facts = " ".join(filter(None, (facts, deprecation(primitive.deprecated))))
+    return f"{text.strip()}\n\n{facts}" if isinstance(text, str) and text.strip() else facts
+
+
+def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
+    """Since when something is deprecated, what to use, and why; None where it is not."""
+    if deprecated is None:
+        return None
+    since = f" since {deprecated['since']}" if "since" in deprecated else ""
+    use = f"; use {deprecated['use']}" if "use" in deprecated else ""
+    reason = " ".join(deprecated.get("reason", "").split())
+    return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
+
+
+def parameter_doc(text: str, default: Code | None) -> str:
+    """What the client's method says of a parameter: its own words, and the default that the server applies."""
+    if default is None:
+        return text
+    sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
+    return f"{sentences} Default: {default}.".strip()
+
+
+def arguments_doc(doc: str, described: Iterable[tuple[str, str]]) -> str:
+    """A docstring with a section for those arguments of which something is said."""
+    lines = [f"    {name}: {text.replace(_LINE, _INDENTED)}" for name, text in described if text]
+    return "\n".join([doc, "", "Args:", *lines]) if lines else doc
+
+
+_LINE = "\n"
+_INDENTED = "\n        "
+
+
+def about(manifest: ir.Manifest) -> str:
+    """The server's instructions as a paragraph of their own, if there are any."""
+    instructions = manifest.server.get("instructions")
+    return f"\n\n{instructions.strip()}" if isinstance(instructions, str) and instructions.strip() else ""
+
+
+def sentence(text: str) -> str:
+    """`text` as a sentence starts."""
+    return text[:1].upper() + text[1:]

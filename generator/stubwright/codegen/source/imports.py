@@ -1,0 +1,111 @@
+"""Imports as data: which names a generated module takes from which other one, and their lines.
+
+The lines are those that isort and ruff write by default, so that whoever checks generated code has nothing to mend:
+names sorted as people count, and no line beyond 88 columns. Formatters that allow longer lines leave them as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from stubwright.codegen.source.literals import literal
+from stubwright.pycode import Code, Name, code, join
+
+DATES = {Name("dt_date"): Name("date"), Name("dt_datetime"): Name("datetime"), Name("dt_time"): Name("time")}
+"""What generated modules call the classes of Python's `datetime`, whose own names many fields have."""
+
+RUNTIME: Final = "stubwright_runtime.generated"
+"""The module of the runtime that generated code imports."""
+
+_LINE_LENGTH: Final = 88
+"""The longest line with an import, which is what ruff allows by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A module, relative to the one that imports from it, and the names taken from it."""
+
+    module: Name
+    names: tuple[Name, ...]
+
+    def imported(self, indent: int = 0) -> Code:
+        """The lines that import the names; those of `DATES` under another name, each on a line of its own."""
+        renamed = [code("{} as {}", DATES[name], name) for name in self.names if name in DATES]
+        plain = [name for name in self.names if name not in DATES]
+        return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
+
+    def exported(self, indent: int = 0) -> Code:
+        """The lines that import the names into a package that means to export them."""
+        return self._lines([[code("{} as {}", name, name)] for name in self.names], indent)
+
+    @property
+    def literals(self) -> list[Code]:
+        """The names as Python source."""
+        return [literal(name) for name in self.names]
+
+    def _lines(self, groups: Iterable[Sequence[Code]], indent: int) -> Code:
+        margin = join("", [code(" ")] * indent)
+        return join("", [*_parted(code("\n{}", margin), [self._line(names, indent) for names in groups])])
+
+    def _line(self, names: Sequence[Code], indent: int) -> Code:
+        line = code("from {} import {}", self.module, join(", ", names))
+        if indent + len(line) <= _LINE_LENGTH:
+            return line
+        return code("from {} import {}", self.module, exploded(names, indent))
+
+
+def exploded(items: Sequence[Code], indent: int) -> Code:
+    """Items in parentheses, each on a line of its own."""
+    margin = join("", [code(" ")] * indent)
+    return code("(\n{}{})", join("", [code("{}    {},\n", margin, item) for item in items]), margin)
+
+
+def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
+    for number, part in enumerate(parts):
+        if number:
+            yield separator
+        yield part
+
+
+def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
+    """The homes of names by their modules, both in their order; a module without names is left out."""
+    return tuple(
+        Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=import_order))))
+        for module in sorted(table, key=_module_order)
+        if table[module]
+    )
+
+
+_Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
+
+
+def import_order(name: str) -> tuple[int, _Natural, _Natural]:
+    """Constants, then classes, then the rest, each as people count, where 10 comes after 9 and case matters last."""
+    kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
+    name = DATES.get(Name(name), Name(name))
+    return kind, _natural(name.lower()), _natural(name)
+
+
+def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
+    """From far to near: modules by their full names, then those of folders above, then those beside."""
+    bare = module.lstrip(".")
+    level = len(module) - len(bare)
+    return -level if level else -_FAR, _natural(bare.lower()), _natural(bare)
+
+
+_FAR: Final = 100  # more than folders lie in each other
+
+
+def _natural(text: str) -> _Natural:
+    """A text as a key to sort it by in which numbers count as such, those with a leading zero digit by digit."""
+    return tuple(
+        (
+            (ord("0"), part[0] != "0", len(part) if part[0] != "0" else 0, part)
+            if part[0].isdigit()
+            else (ord(part), 0, 0, "")
+        )
+        for part in re.findall(r"[0-9]+|[^0-9]", text)
+    )

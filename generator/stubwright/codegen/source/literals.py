@@ -1,0 +1,108 @@
+"""Values as Python source: the only way by which a manifest's text gets into generated code.
+
+Takes JSON values and texts, and gives literals, docstrings and comments that Black leaves as they are (but for lines
+that are too long). Whatever a text holds, it stays text: nothing in it can end a literal, and what a reader could not
+see is escaped.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import re
+from typing import TYPE_CHECKING
+
+from stubwright.pycode import Code
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+_QUOTE = '"'
+_CODING = re.compile("coding[:=]")  # PEP 263: in one of the first two lines it names the file's encoding, such as UTF-7
+_WRITTEN = re.compile(r"""([\"'])(?:\\.|(?!\1)[^\\])*\1""")
+_NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def literal(value: Json | tuple[Json, ...]) -> Code:
+    """The expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
+
+    Raises:
+        TypeError: The value is none of these.
+    """
+    return Code(_literal(value))
+
+
+def _literal(value: Json | tuple[Json, ...]) -> str:
+    match value:
+        case None | bool() | int():
+            return repr(value)
+        case float():
+            return repr(value) if math.isfinite(value) else f'float("{value}")'
+        case str():
+            return _string(value)
+        case list():
+            return f"[{', '.join(_literal(item) for item in value)}]"
+        case tuple():
+            return f"({', '.join(_literal(item) for item in value)}{',' if len(value) == 1 else ''})"
+        case dict():
+            return f"{{{', '.join(f'{_literal(key)}: {_literal(item)}' for key, item in value.items())}}}"
+        case _:
+            raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def requoted(source: str) -> str:
+    """Source with the quotes of its strings as Black has them; one in double quotes that needs no escapes has them."""
+    return _WRITTEN.sub(_as_literal, source) if "'" in source else source
+
+
+def _as_literal(string: re.Match[str]) -> str:
+    text = string[0]
+    return text if text[0] == '"' and "\\" not in text else _string(ast.literal_eval(text))
+
+
+def docstring(text: str, indent: int = 0) -> Code:
+    """The docstring with this text, for a line that is indented by `indent` spaces. Lines are kept, none is wrapped."""
+    lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
+    body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
+    body = body.replace('"""', '\\"\\"\\"')
+    if len(lines) > 1:
+        return Code(f'"""{_before(body)}{body}\n{" " * indent}"""')
+    return Code(f'"""{_before(body)}{body}{" " if body.endswith(_QUOTE) else ""}"""')
+
+
+def comment(text: str) -> Code:
+    """The comment with this text, on one line, which says nothing to Python about how to read the file."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return Code(f"# {_CODING.sub('coding?', shown)}")
+
+
+def _string(text: str) -> str:
+    """A string in double quotes, or in single quotes where that saves escapes."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    return quote + "".join(f"\\{char}" if char == quote else _visible(char) for char in text) + quote
+
+
+def _before(body: str) -> str:
+    """Black sets quotation marks apart from the quotes, and writes a space where there is nothing."""
+    return "" if body and not body.startswith(_QUOTE) else " "
+
+
+def _spaced(text: str) -> str:
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4)
+    return "\n".join(line.rstrip() for line in plain.split("\n"))
+
+
+def _visible(text: str) -> str:
+    return text if text.isprintable() and "\\" not in text else "".join(map(_escaped, text))
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if char in _NAMED:
+        return _NAMED[char]
+    if char.isprintable():
+        return char
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

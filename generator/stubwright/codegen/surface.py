@@ -1,0 +1,507 @@
+"""The Python that a package is going to have: its classes and their fields, its methods and their parameters.
+
+Takes the IR, and the models that were made of it; gives frozen values, each with its role, its name on the wire, its
+type, and the place in the manifest that it comes from. Pages are rendered from it, and whoever must know what a package
+holds reads it here, never in generated text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from stubwright import ir, naming
+from stubwright.codegen.source.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
+from stubwright.codegen.source.literals import literal
+from stubwright.pycode import Code, Name, code, join
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from stubwright.diagnostics import Place
+    from stubwright.ir import Json
+
+ClassRole: TypeAlias = Literal["input", "output", "answer", "arguments", "variables", "shared"]
+"""What instances of a class are, or parts of what: a tool's arguments or its result, an answer to a question, a
+prompt's arguments, the variables of a resource template, or values of a shared schema."""
+
+MethodRole: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
+"""What a method does: call a tool, read a resource or a template's, get a prompt, or complete an argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type: how it is written, what it is a union of, and the names in it but for builtins.
+
+    `choices` has each value of a `Literal` for itself; a type that is no union is its own only choice.
+    """
+
+    text: Code
+    choices: tuple[Code, ...]
+    names: frozenset[Name] = frozenset()
+
+
+def plain(name: Name) -> Type:
+    """A type that is a class."""
+    return Type(name, (name,), frozenset({name}))
+
+
+def optional(kind: Type) -> Type:
+    """A type or `None`."""
+    if {"Any", "None"} & {*kind.choices}:
+        return kind
+    return Type(code("{} | None", kind.text), (*kind.choices, code("None")), kind.names)
+
+
+ANY = Type(code("Any"), (code("Any"),), frozenset({Name("Any")}))
+STR = Type(code("str"), (code("str"),))
+_TEXTS = Type(code("Sequence[str]"), (code("Sequence[str]"),), frozenset({Name("Sequence")}))
+_GIVEN = Type(code("Mapping[str, str]"), (code("Mapping[str, str]"),), frozenset({Name("Mapping")}))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a class: its property, its attribute, its type, and what stands after `=`."""
+
+    wire: str
+    name: Name
+    type: Type
+    default: Code | None
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of models.
+
+    `roles` are several where schemas that are word for word the same share it. `is_root` says that its instances are
+    the whole of what its role says, and not parts of it. `base` is the class that it inherits from, or where it
+    `is_alias` is another name for; its `fields` are those that are new, and `inherited` the others, where they are
+    known. `values` is the type of what its keys hold that are no fields, where it is a mapping of these.
+    """
+
+    name: Name
+    roles: frozenset[ClassRole]
+    is_root: bool
+    fields: tuple[Field, ...]
+    place: Place
+    base: Name | None = None
+    is_alias: bool = False
+    inherited: tuple[Field, ...] = ()
+    values: Type | None = None
+
+    @property
+    def all_fields(self) -> tuple[Field, ...]:
+        """Its fields, the inherited ones first."""
+        return (*self.inherited, *self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """A type that is one of some values: its name, that of the tuple of its `values`, and what it stands for."""
+
+    name: Name
+    values: Name
+    type: Type
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a tool, a prompt or a template, as a parameter of the client's method.
+
+    `type` is that of a value that is given: `None` is in it where `null` can be sent. `default` is the schema's default
+    as Python source, where there is one, which the server applies.
+    """
+
+    wire: str
+    name: Name
+    type: Type
+    required: bool
+    nullable: bool
+    doc: str
+    default: Code | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter as a method takes it, with the type of a value that is given, and what stands after `=`.
+
+    One that `can_be_omitted` may be left out of the request.
+    """
+
+    name: Name
+    given: Type
+    default: Code | None = None
+    can_be_omitted: bool = False
+
+    @property
+    def type(self) -> Type:
+        """Its type."""
+        if not self.can_be_omitted:
+            return self.given
+        left_out = Name("Omit")
+        choices = (*self.given.choices, left_out)
+        return Type(code("{} | {}", self.given.text, left_out), choices, self.given.names | {left_out})
+
+    @property
+    def source(self) -> Code:
+        """As it stands in the signature."""
+        if self.default is None:
+            return code("{}: {}", self.name, self.type.text)
+        return code("{}: {} = {}", self.name, self.type.text, self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerMethod:
+    """One method of the handlers' interface, for the tool, resource or prompt that has the `key` on the wire.
+
+    `parameters` are the arguments, if it has some, and the context, which comes last. `wrapper` is the type that its
+    `result` stands in. `names` are the Python names of what it is for.
+    """
+
+    role: MethodRole
+    key: str
+    names: naming.Names
+    name: Name
+    parameters: tuple[Parameter, ...]
+    wrapper: Name
+    result: Type
+    doc: str
+    place: Place
+    is_optional: bool = False
+
+    @property
+    def context(self) -> Parameter:
+        """The parameter that is the context."""
+        return self.parameters[-1]
+
+    @property
+    def signature(self) -> Code:
+        """The arguments with their types, `self` among them."""
+        return join(", ", [code("self"), *(parameter.source for parameter in self.parameters)])
+
+    @property
+    def returns(self) -> Code:
+        """The type of what it gives: its result, in the wrapper that allows for more."""
+        return code("{}[{}]", self.wrapper, self.result.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMethod:
+    """One method of the client, which calls the method `call` of the base with `arguments`.
+
+    An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
+    their names alone, `gives_model` that it returns a model, `gives_pages` that this is a page of several,
+    `gives_response` that it stands in the class of responses, and returns one, and `gives_task` the same of tasks.
+    """
+
+    role: MethodRole
+    name: Name
+    parameters: tuple[Parameter, ...]
+    by_name: bool
+    returns: Type
+    call: Name
+    arguments: tuple[Code | tuple[Code, ...], ...]
+    deprecated: str | None
+    doc: str
+    place: Place
+    gives_model: bool = False
+    gives_pages: bool = False
+    gives_response: bool = False
+    gives_task: bool = False
+
+    @property
+    def annotation(self) -> Code:
+        """The type of what it returns, as the module writes it, which imports no model for that."""
+        given = code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
+        if self.gives_task:
+            return code("_runtime.ToolTask[{}]", given)
+        return code("_runtime.CallResponse[{}]", given) if self.gives_response else given
+
+    @property
+    def signature(self) -> tuple[Code, ...]:
+        """The parameters, `self` among them."""
+        named = (code("*"),) if self.by_name and self.parameters else ()
+        return (code("self"), *named, *(parameter.source for parameter in self.parameters))
+
+    @property
+    def names(self) -> frozenset[Name]:
+        """The names that its signature needs, but for builtins and defaults."""
+        returned = frozenset[Name]() if self.gives_model else self.returns.names
+        return returned.union(*(parameter.type.names for parameter in self.parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What a package offers."""
+
+    handlers: tuple[HandlerMethod, ...]
+    client: tuple[ClientMethod, ...]
+    classes: tuple[Class, ...]
+    enumerations: tuple[Enumeration, ...] = ()
+
+
+def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
+    """Classes with the fields that they inherit from others that are among them."""
+    by_name = {each.name: each for each in classes}
+
+    def inherited(cls: Class) -> tuple[Field, ...]:
+        base = by_name.get(cls.base) if cls.base is not None else None
+        return (*inherited(base), *base.fields) if base is not None else ()
+
+    return (replace(each, inherited=inherited(each)) for each in classes)
+
+
+def of(
+    manifest: ir.Manifest,
+    parameters: Mapping[str, tuple[Sequence[Argument], Type | None]],
+    classes: Iterable[Class],
+    enumerations: Iterable[Enumeration] = (),
+) -> Surface:
+    """What the package of a manifest offers.
+
+    Args:
+        manifest: The lowered manifest.
+        parameters: Those of the client's method of each tool, by the tool's name on the wire, and the type of what else
+            it takes.
+        classes: The classes of its models.
+        enumerations: The types of its shared enumerations.
+    """
+    calls = [tool_method(tool, *parameters[tool.name]) for tool in manifest.tools]
+    calls += [method for primitive in _primitives(manifest) for method in primitive_methods(primitive)]
+    return Surface(
+        handlers=handler_methods(manifest) if "server" in manifest.emit else (),
+        client=tuple(calls) if "client" in manifest.emit else (),
+        classes=tuple(classes),
+        enumerations=tuple(enumerations),
+    )
+
+
+def _primitives(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
+    return (*manifest.resources, *manifest.templates, *manifest.prompts)
+
+
+# --- Handlers ---
+
+
+def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
+    """The methods that the handlers must have: of tools, then of what else is served, then those that complete."""
+    primitives = _primitives(manifest)
+    return (
+        *(_tool_handler(tool) for tool in manifest.tools),
+        *(_primitive_handler(primitive) for primitive in primitives if primitive.handled),
+        *(_completion_handler(primitive) for primitive in primitives if primitive.completes),
+    )
+
+
+def _tool_handler(tool: ir.Tool) -> HandlerMethod:
+    doc = tool_doc(tool)
+    return HandlerMethod(
+        role="tool",
+        key=tool.name,
+        names=tool.names,
+        name=tool.names.method,
+        parameters=(Parameter(Name("args"), _input(tool)), _context(tool)),
+        wrapper=Name("Returns"),
+        result=plain(Name("Content") if tool.output is None else naming.output_class(tool.names)),
+        doc=f"{doc}\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else doc,
+        place=tool.place,
+        is_optional=tool.call is not None,
+    )
+
+
+def _input(tool: ir.Tool) -> Type:
+    """The type of a tool's arguments; the shared classes that it extends, or is, are as good."""
+    kind = plain(naming.input_class(tool.names))
+    others = (naming.shared_class(naming.shared(name)) for name in tool.input.extended)
+    return replace(kind, choices=(*kind.choices, *others))
+
+
+def _primitive_handler(primitive: ir.Primitive) -> HandlerMethod:
+    is_prompt = primitive.kind == "prompt"
+    given = Parameter(Name("args"), plain(naming.arguments(primitive.names, primitive.kind)))
+    return HandlerMethod(
+        role="prompt" if is_prompt else "resource",
+        key=primitive.key,
+        names=primitive.names,
+        name=primitive.names.method,
+        parameters=(*([given] if primitive.arguments is not None else []), _context(primitive)),
+        wrapper=Name("MaybeAwaitable"),
+        result=plain(Name("Messages" if is_prompt else "ResourceContents")),
+        doc=primitive_doc(primitive),
+        place=primitive.place,
+    )
+
+
+def _completion_handler(primitive: ir.Primitive) -> HandlerMethod:
+    return HandlerMethod(
+        role="completion",
+        key=primitive.key,
+        names=primitive.names,
+        name=naming.completion(primitive.names),
+        parameters=(Parameter(Name("args"), plain(Name("Completing"))), Parameter(Name("ctx"), plain(naming.CONTEXT))),
+        wrapper=Name("MaybeAwaitable"),
+        result=_TEXTS,
+        doc=f"What clients may offer for the arguments of the {primitive.kind} ``{primitive.key}``.",
+        place=primitive.place,
+    )
+
+
+def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
+    return Parameter(
+        Name("ctx"), plain(naming.context_class(primitive.names) if primitive.has_context else naming.CONTEXT)
+    )
+
+
+def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
+    """The handlers' methods of a package, by the `manifest.json` in it, each with the class of a tool's result."""
+    return dict(_asked(document))
+
+
+def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
+    """The handlers' method for an entry of a list in a `manifest.json`."""
+    return _names(section, entry).method
+
+
+def _names(section: vocabulary.Section, entry: Mapping[str, Json]) -> naming.Names:
+    name, own = entry["name"], (entry.get("stubwright") or {}).get("pythonName")
+    if section is vocabulary.TOOLS:
+        return naming.tool(name, own)
+    return naming.primitive("prompt" if section is vocabulary.PROMPTS else "read", name, own)
+
+
+def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
+    for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
+        for entry in document.get(section.name) or ():
+            extension = entry.get("stubwright") or {}
+            names = _names(section, entry)
+            if section is vocabulary.TOOLS:
+                yield names.method, naming.output_class(names)
+                continue
+            if ir.is_handled(extension):
+                yield names.method, None
+            if ir.is_completed_by_handlers(extension):
+                yield naming.completion(names), None
+
+
+# --- Client ---
+
+
+def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None) -> ClientMethod:
+    """A tool as a method of the client.
+
+    Args:
+        tool: The tool.
+        parameters: Those that its models have.
+        extra: The type of the values of other arguments that its schema allows; None where it allows none.
+    """
+    output = naming.output_class(tool.names) if tool.output is not None else None
+    parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
+    sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
+    described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
+    rest_name = naming.free(Name("extra"), {each.name for each in parameters})
+    rest = Parameter(rest_name, optional(_named(extra)), code("None")) if extra is not None else None
+    if rest is not None:
+        described.append((rest.name, _EXTRA))
+    doc = tool_doc(tool)
+    if "page" in tool.http:
+        doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
+    return ClientMethod(
+        role="tool",
+        name=tool.names.method,
+        parameters=(
+            *(_taken(each.name, each.type, required=each.required) for each in parameters),
+            *([rest] if rest is not None else []),
+        ),
+        by_name=True,
+        returns=plain(output) if output else _list_of("ContentBlock"),
+        call=Name("_call" if output else "_call_content"),
+        arguments=(
+            literal(tool.name),
+            sent,
+            *([Name(f"_models.{output}")] if output else []),
+            *([rest.name] if rest is not None else []),
+        ),
+        deprecated=deprecation(tool.deprecated),
+        doc=arguments_doc(doc, described),
+        place=tool.place,
+        gives_model=output is not None,
+        gives_pages="page" in tool.http,
+    )
+
+
+_EXTRA = "Other arguments that the schema allows, by their names on the wire."
+
+
+def _named(values: Type) -> Type:
+    """The type of arguments by their names."""
+    text = code("Mapping[str, {}]", values.text)
+    return Type(text, (text,), values.names | {Name("Mapping")})
+
+
+def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
+    """What the client has for a resource, a resource template or a prompt: its own method, and one that completes."""
+    own = _primitive_method(primitive)
+    return (own, _completion_method(primitive)) if primitive.completed else (own,)
+
+
+def _primitive_method(primitive: ir.Primitive) -> ClientMethod:
+    arguments = sorted(primitive.arguments or (), key=lambda argument: not argument.required)
+    names = naming.fields(argument.name for argument in arguments)
+    is_prompt = primitive.kind == "prompt"
+    sent = tuple(code("{}: {}", literal(argument.name), names[argument.name]) for argument in arguments)
+    described = [(names[argument.name], argument.description or "") for argument in arguments]
+    return ClientMethod(
+        role="prompt" if is_prompt else "resource",
+        name=primitive.names.method,
+        parameters=tuple(
+            _taken(names[argument.name], _TEXTS if argument.many else STR, required=argument.required)
+            for argument in arguments
+        ),
+        by_name=True,
+        returns=_list_of("PromptMessage") if is_prompt else _list_of("TextResourceContents", "BlobResourceContents"),
+        call=Name("_prompt" if is_prompt else "_read" if primitive.arguments is None else "_read_from"),
+        arguments=(literal(primitive.key), *([] if primitive.arguments is None else [sent])),
+        deprecated=deprecation(primitive.deprecated),
+        doc=arguments_doc(primitive_doc(primitive), described),
+        place=primitive.place,
+    )
+
+
+def _completion_method(primitive: ir.Primitive) -> ClientMethod:
+    kind = literal("prompt" if primitive.kind == "prompt" else "template")
+    called = f"the {primitive.kind} ``{primitive.key}``"
+    return ClientMethod(
+        role="completion",
+        name=naming.completion(primitive.names),
+        parameters=(
+            Parameter(Name("argument"), _one_of(primitive.completed)),
+            Parameter(Name("value"), STR),
+            Parameter(Name("given"), optional(_GIVEN), code("None")),
+        ),
+        by_name=False,
+        returns=plain(Name("Completion")),
+        call=Name("_complete"),
+        arguments=(kind, literal(primitive.key), Name("argument"), Name("value"), Name("given")),
+        deprecated=None,
+        doc=f"Complete an argument of {called}; `given` has the others.",
+        place=primitive.place,
+    )
+
+
+def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
+    """A parameter of the client: one that is not required can be left out of the request."""
+    return Parameter(name, kind) if required else Parameter(name, kind, Name("OMIT"), can_be_omitted=True)
+
+
+def _one_of(values: Sequence[str]) -> Type:
+    members = [literal(value) for value in values]
+    choices = tuple(code("Literal[{}]", member) for member in members)
+    return Type(code("Literal[{}]", join(", ", members)), choices, frozenset({Name("Literal")}))
+
+
+def _list_of(*items: str) -> Type:
+    names = tuple(map(Name, items))
+    text = code("list[{}]", join(" | ", names))
+    return Type(text, (text,), frozenset(names))

@@ -1,0 +1,45 @@
+"""The verbs of the command line, one module each.
+
+Each has `add`, which says how the verb is called, and imports what is heavy only when it runs. A verb takes the parsed
+command line and gives the exit status.
+"""
+
+from __future__ import annotations
+
+from stubwright.commands import (
+    check,
+    completion,
+    dev,
+    diff,
+    docs,
+    export,
+    generate,
+    install,
+    mock,
+    new,
+    schema,
+    targets,
+)
+from stubwright.commands.asking import call, inspect_, list_
+from stubwright.commands.importing import import_, refresh
+
+VERBS = (
+    new,
+    check,
+    generate,
+    dev,
+    call,
+    list_,
+    inspect_,
+    install,
+    diff,
+    targets,
+    export,
+    import_,
+    refresh,
+    mock,
+    docs,
+    schema,
+    completion,
+)
+"""The modules, in the order in which `--help` lists them."""

@@ -1,0 +1,159 @@
+"""`stubwright call`: call one tool of a server, with arguments from the command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.commands.asking import destinations
+from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
+from stubwright.commands.shared.servers import CommandParser, seconds
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from stubwright.calling.calls import Outcome
+    from stubwright.commands.asking.destinations import Destination
+
+_FAILED: Final = 1
+_NO_ANSWER: Final = 3
+
+_EPILOG: Final = """arguments:
+  NAME=VALUE       typed by the tool's schema: days=3, verbose=true, place.city=Paris; a list has its NAME several times
+  NAME:=JSON       any value: units:=null, tags:='["a", "b"]'
+  NAME=@FILE       the content of a file (base64 where the schema says so); @@ for a text that begins with @
+  '{"NAME": …}'    all arguments in JSON; `-` reads them from standard input
+
+exit status:
+  0 answered, 1 the tool failed or its result is wrong, 2 the command line is wrong, 3 no answer from the server
+
+examples:
+  stubwright call specs/weather.yaml get_weather location=Paris
+  stubwright call https://example.com/mcp search query=cats limit=5 --header "Authorization: Bearer …"
+  stubwright call echo text=hello -- npx -y @modelcontextprotocol/server-everything
+"""
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    import argparse
+
+    call: CommandParser = verbs.add_parser(
+        "call",
+        help="call a tool of a server: a manifest's, one at a URL, or a command's",
+        usage="stubwright call [options] [MANIFEST | URL] TOOL [ARGUMENT…] [-- COMMAND…]",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    call.add_argument(
+        "words", metavar="WORD", nargs="*", help="the server, unless a command follows; the tool; arguments"
+    )
+    call.late = "words"
+    destinations.options(call)
+    call.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    call.add_argument("--save", metavar="DIR", help="write pictures, sounds and files of the answer into this folder")
+    call.add_argument(
+        "--timeout", metavar="SECONDS", type=seconds, help="how long the answer may take (default: no limit)"
+    )
+    call.add_argument("--no-input", action="store_true", help="ask nothing at the terminal")
+    call.set_defaults(verb=_call)
+
+
+def _call(arguments: argparse.Namespace) -> int:
+    words = list(arguments.words)
+    named = words.pop(0) if words and arguments.command is None and destinations.is_named(words[0]) else None
+    if not words:
+        raise UsageError("name a tool, as in: stubwright call specs/weather.yaml get_weather location=Paris")
+    printer = Printer("text", strict=False)
+    destination = destinations.of(named, arguments, printer)
+    if destination is None:
+        return printer.close()
+    tool, *given = words
+    return _send(destination, tool, given, arguments)
+
+
+def _send(destination: Destination, tool: str, given: list[str], arguments: argparse.Namespace) -> int:
+    import anyio
+    import mcp
+
+    from stubwright.calling import calls, terminal
+    from stubwright.calling.arguments import ArgumentError, parse
+    from stubwright.importers.live import signals_as_interrupts, silent
+
+    progress = terminal.Progress(sys.stderr)
+    is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
+
+    def make(definition: Mapping[str, Any]) -> dict[str, Any]:
+        return parse(given, definition.get("inputSchema") or {}, lambda path: Path(path).read_bytes(), sys.stdin.read)
+
+    async def run() -> Outcome:
+        return await calls.call(
+            calls.Server(destination.url or destination.command, destination.headers, destination.environment),
+            tool,
+            make,
+            seconds=arguments.timeout,
+            on_progress=progress if sys.stderr.isatty() else None,
+            on_question=terminal.Asking(sys.stderr, progress) if is_asked else None,
+            on_listed=lambda definition: _compare(destination, definition),
+        )
+
+    try:
+        with silent(), signals_as_interrupts():
+            outcome = anyio.run(run)
+    except calls.UnknownToolError as error:
+        raise UsageError(destinations.describe_hidden(destination, tool) or str(error)) from None
+    except ArgumentError as error:
+        raise UsageError(str(error)) from None
+    except mcp.MCPError as error:
+        progress.clear()
+        err(f"stubwright: {calls.describe(error)}{_hint(destination, error)}")
+        return _NO_ANSWER
+    except FileNotFoundError as error:
+        raise UsageError(f"{reason(error)}") from None
+    except OSError as error:
+        err(f"stubwright: `{destination.label}` cannot be asked: {reason(error)}")
+        return _NO_ANSWER
+    progress.clear()
+    return _show(outcome, tool, arguments)
+
+
+def _show(outcome: Outcome, tool: str, arguments: argparse.Namespace) -> int:
+    from stubwright.calling import results
+
+    if arguments.json:
+        out(results.to_json(outcome.result) + "\n")
+    elif outcome.failed:
+        err(results.show(outcome.result).rstrip("\n") or "the tool failed and did not say why")
+    else:
+        out(results.show(outcome.result))
+    if arguments.save is not None:
+        try:
+            for path in results.save(outcome.result, tool, Path(arguments.save)):
+                err(f"wrote {path}")
+        except OSError as error:
+            err(f"stubwright: the files of the answer cannot be written: {reason(error)}")
+            return _FAILED
+    if outcome.wrong is not None:
+        err(f"stubwright: {outcome.wrong}")
+    return _FAILED if outcome.failed or outcome.wrong is not None else 0
+
+
+def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
+    """Say where the tool that is served is not the manifest's."""
+    if destination.manifest is None:
+        return
+    known = next((tool for tool in destination.manifest.tools if tool.name == definition["name"]), None)
+    if known is not None and known.definition.get("inputSchema") != definition.get("inputSchema"):
+        err(f"note: `{known.name}` was generated from an older manifest; run `stubwright generate`")
+
+
+def _hint(destination: Destination, error: Exception) -> str:
+    from stubwright_runtime.client.core.connect_errors import Forbidden, ServerExited, Unauthorized
+
+    if isinstance(error, Unauthorized | Forbidden) and destination.url is not None:
+        return "; add credentials with --header"
+    if isinstance(error, ServerExited) and destination.has_no_handlers:
+        return "; name its handlers with --handlers, or ask a mock of it with --mock"
+    return ""

@@ -1,0 +1,168 @@
+"""The one server that a verb talks to: from a manifest, a URL, or a command after `--`, to where it is.
+
+A manifest's server is the generated one, started as `dev` and `install` start it, with the variables of this shell; or
+with `--mock` one that answers with examples.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared import launching, servers
+from stubwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.commands.shared.console import Printer
+    from stubwright.importers.live import Source
+
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A server that can be asked.
+
+    Attributes:
+        label: What people call it.
+        url: Its URL; `None` where it is a command.
+        command: What starts it.
+        headers: HTTP headers for each request.
+        environment: The variables of the process, beside the few that it gets anyhow.
+        manifest: What it was generated from, where that is here.
+        has_no_handlers: Whether it is a manifest's server for which nobody says where its handlers are.
+    """
+
+    label: str
+    url: str | None = None
+    command: Sequence[str] = ()
+    headers: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = None
+    manifest: ir.Manifest | None = None
+    has_no_handlers: bool = False
+
+    @property
+    def source(self) -> Source:
+        """The same for those who read lists."""
+        from stubwright.importers.live import Command, Endpoint
+
+        if self.url is not None:
+            return Endpoint(self.url, self.headers or {})
+        return Command(self.command, self.environment or {})
+
+
+def options(parser: servers.CommandParser) -> None:
+    """Let a verb be told which server."""
+    servers.reaching(parser)
+    parser.add_argument("--mock", action="store_true", help="ask a mock of the manifest, which needs no handlers")
+    parser.add_argument(
+        "--scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help="a scope that the caller of the manifest's server has",
+    )
+    parser.add_argument(
+        "--handlers", metavar="MODULE:NAME", help="where the manifest's handlers are (default: as it says)"
+    )
+    parser.add_argument(
+        "--python", metavar="FILE", help="the interpreter that runs the manifest's server (default: this one)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, otherwise generated)"
+    )
+
+
+def is_url(word: str) -> bool:
+    """Whether a word is a URL."""
+    return word.startswith(("http://", "https://"))
+
+
+def is_named(word: str) -> bool:
+    """Whether a word names a server: a URL, or the path of a manifest."""
+    return is_url(word) or word.lower().endswith(_ENDINGS)
+
+
+def of(
+    word: str | None, arguments: argparse.Namespace, printer: Printer, *, generated: bool = True
+) -> Destination | None:
+    """The server that the command line names; None where its manifest is wrong, which the printer reports.
+
+    Args:
+        word: A URL or a manifest; `None` for the command after `--`, else the project's only manifest.
+        arguments: The command line.
+        printer: Is told what is wrong.
+        generated: Whether a manifest's server is started, so that its package must be there.
+
+    Raises:
+        UsageError: It names none or several, or an option does not fit.
+    """
+    environment = dict(servers.variable(text) for text in arguments.env)
+    headers = dict(servers.header(text) for text in arguments.header)
+    if arguments.command is not None or (word is not None and is_url(word)):
+        _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
+        source = servers.of(word, arguments.command, arguments)
+        if arguments.command is not None:
+            return Destination(source.label, command=arguments.command, environment=environment)
+        return Destination(source.label, url=word, headers=headers)
+    _refuse(arguments, ("header",), "is for a URL")
+    return _of_manifest(word, arguments, environment, printer, generated)
+
+
+def _of_manifest(
+    word: str | None,
+    arguments: argparse.Namespace,
+    environment: Mapping[str, str],
+    printer: Printer,
+    generated: bool,
+) -> Destination | None:
+    from stubwright.project import launch
+
+    arguments.manifests = () if word is None else (word,)
+    run = works.of(arguments, printer, arguments.output)
+    manifest = launching.server(run, printer) if run is not None else None
+    if run is None or manifest is None:
+        return None
+    path = launching.manifest(run)
+    variables = {**os.environ, **environment}
+    if arguments.mock:
+        command: tuple[str, ...] = (sys.executable, "-P", "-m", "stubwright", "mock", path)
+        return Destination(path, command=command, environment=variables, manifest=manifest)
+    if generated and not launch.is_generated(manifest, run.target):
+        where = run.target.folder / manifest.package
+        raise UsageError(f"`{where}` is not there; run `stubwright generate` first, or ask a mock with --mock")
+    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
+    granted = [item for scope in arguments.scope for item in ("--scope", scope)]
+    return Destination(
+        path,
+        command=(start.python, *start.arguments, *granted),
+        environment=start.environment(variables),
+        manifest=manifest,
+        has_no_handlers=start.handlers is None,
+    )
+
+
+def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    for name in names:
+        value: Any = getattr(arguments, name)
+        if value:
+            raise UsageError(f"--{name} {why}")
+
+
+def describe_hidden(destination: Destination, *names: str) -> str | None:
+    """Why tools of a manifest are not listed to this caller, and what lists them; None where no scope is missing."""
+    tools = () if destination.manifest is None else destination.manifest.tools
+    hidden = [tool for tool in tools if tool.name in names and tool.policy.get("scopes")]
+    if not hidden:
+        return None
+    scopes = dict.fromkeys(scope for tool in hidden for scope in tool.policy["scopes"])
+    shown = ", ".join(f"`{tool.name}`" for tool in hidden)
+    options = " ".join(f"--scope {scope}" for scope in scopes)
+    return f"{shown}: hidden from callers without scopes; add {options}"

@@ -1,0 +1,67 @@
+"""`stubwright list`: what a server has, and what its lists cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.asking import destinations
+from stubwright.commands.shared.console import Printer, err, out
+
+if TYPE_CHECKING:
+    import argparse
+
+    from stubwright.commands.asking.destinations import Destination
+    from stubwright.commands.shared.servers import CommandParser
+    from stubwright.importers.live import ServerListing
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    list_: CommandParser = verbs.add_parser(
+        "list",
+        help="show the tools, resources and prompts of a server, with what they cost",
+        usage="stubwright list [options] [MANIFEST | URL] [-- COMMAND…]",
+        epilog="Of a manifest it shows what is declared; with --scope, --handlers or --mock a server is started and "
+        "asked. Tokens are estimates: a model counts in its own way.",
+    )
+    list_.add_argument("server", metavar="SOURCE", nargs="?", help="the server: a manifest or a URL")
+    destinations.options(list_)
+    list_.add_argument("--json", action="store_true", help="print all that is listed as JSON")
+    list_.set_defaults(verb=_list)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from stubwright.calling import listings, results
+
+    printer = Printer("text", strict=False)
+    destination = destinations.of(arguments.server, arguments, printer, generated=_is_asked(arguments))
+    listing = None if destination is None else _read(destination, arguments)
+    if destination is None or listing is None:
+        return printer.close() or 1
+    if arguments.json:
+        out(results.to_json(listings.to_json(listing)) + "\n")
+        return 0
+    tools = () if destination.manifest is None else destination.manifest.tools
+    out(listings.show(listing, needs={tool.name: tool.policy.get("scopes", ()) for tool in tools}))
+    hidden = [tool.name for tool in tools if listings.find(listing, tool.name) is None]
+    if note := destinations.describe_hidden(destination, *hidden):
+        err(f"note: {note}")
+    return 0
+
+
+def _is_asked(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.scope or arguments.handlers or arguments.mock)
+
+
+def _read(destination: Destination, arguments: argparse.Namespace) -> ServerListing | None:
+    from stubwright.calling import listings
+    from stubwright.importers import live
+    from stubwright_runtime.mcp.revisions import REVISIONS
+
+    if destination.manifest is not None and not _is_asked(arguments):
+        return listings.of_manifest(destination.manifest, REVISIONS[-1])
+    try:
+        return live.read(destination.source)
+    except live.UnreachableError as error:
+        err(f"stubwright: {error}")
+        return None

@@ -1,0 +1,86 @@
+"""`stubwright check`: diagnostics, and nothing written."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared import targeting
+from stubwright.commands.shared.console import Printer
+
+if TYPE_CHECKING:
+    import argparse
+
+    from stubwright.compile.pipeline import Result
+    from stubwright.diagnostics import Diagnostic
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    check = verbs.add_parser("check", help="report what is wrong in manifests; write nothing")
+    works.options(check)
+    check.add_argument(
+        "--all", action="store_true", help="list each warning about a server that only a client is made for"
+    )
+    targeting.option(check)
+    check.set_defaults(verb=_check)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    printer = Printer(arguments.format, strict=arguments.strict)
+    chosen = targeting.of(arguments)
+    run = works.of(arguments, printer)
+    if run is not None:
+        from stubwright.compile import pipeline
+        from stubwright.diagnostics import Diagnostic
+        from stubwright.project import build, config
+        from stubwright.project.files import disk
+
+        packages: dict[str, str] = {}
+        for path in run.manifests:
+            checked = pipeline.compile_manifest(path, disk.Disk(), targets=chosen)
+            printer.add_compiled(path, checked.diagnostics, checked.documents, every=arguments.all)
+            if checked.manifest is None:
+                continue
+            first = packages.setdefault(checked.manifest.package, path)
+            if Path(first).resolve() != Path(path).resolve():
+                printer.add([_report_clash(checked, path, first)])
+            document = _read_generated(path, checked.manifest.package, run.target.folder)
+            printer.report_fit(build.fit(checked.manifest, run.target.handlers, path, document))
+            if run.project is None:
+                continue
+            needed = build.needed(checked.manifest, is_vendored=run.target.is_vendored)
+            for absent in config.missing(run.project, needed):
+                what = f"the server made from `{path}` needs `{absent.lacking}`"
+                add = "add it to `dependencies` under `[project]`"
+                fix = f"write `{absent.whole}` there" if absent.is_listed else add
+                printer.add([Diagnostic("SW411", what, run.project.listed, fix)])
+    return printer.close()
+
+
+def _read_generated(path: str, package: str, folder: Path) -> str | None:
+    """The package's `manifest.json` as it was generated before; None if that is unknown."""
+    from stubwright.project.files import journal, layout, lock, tree
+
+    with suppress(OSError, lock.LockError):
+        known_lock = journal.read_lock(folder)
+        return tree.generated(tree.Tree(folder), known_lock, layout.relative(path, folder), package).text(
+            "manifest.json"
+        )
+    return None
+
+
+def _report_clash(checked: Result, path: str, first: str) -> Diagnostic:
+    """The diagnostic for a manifest whose package is also that of another one."""
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.project import build
+
+    name = checked.manifest.package if checked.manifest is not None else ""
+    return Diagnostic(
+        "SW401",
+        f"the package `{name}` is made from `{first}` already",
+        build.package_at(path, checked),
+        "give one of the two another `python: {package: …}`",
+    )

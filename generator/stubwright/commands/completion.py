@@ -1,0 +1,75 @@
+"""`stubwright completion`: what a shell needs to complete the command line, and the words that only manifests know."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from stubwright.commands.shared.console import out
+
+_WORDS: Final = "complete-words"
+_FUNCTION: Final = "_stubwright_words"
+_PREAMBLE: Final = {
+    "bash": f"""
+{_FUNCTION}() {{
+  local found
+  found="$(stubwright {_WORDS} --after "$COMP_WORDBREAKS" "${{COMP_LINE:0:$COMP_POINT}}" 2>/dev/null)"
+  if [[ -n "$found" ]]; then echo "$found"; else compgen -f -- "$1"; fi
+}}
+""",
+    "zsh": f"""
+{_FUNCTION}() {{
+  local -a found
+  found=("${{(@f)$(stubwright {_WORDS} "${{words[1,CURRENT]}}" 2>/dev/null)}}")
+  if [[ -n "$found" ]]; then compadd -Q -S '' -a found; else _files; fi
+}}
+""",
+}
+_ENDS: Final = {"bash": """
+_stubwright_complete() {
+  _shtab_stubwright
+  [[ "${COMPREPLY-}" != *= ]] || compopt -o nospace  # what follows belongs to the same word
+}
+complete -o bashdefault -F _stubwright_complete stubwright
+"""}
+
+
+def add(verbs: Any) -> None:
+    """Add the parsers of the command, and of the one that the scripts call, which no help names."""
+    completion = verbs.add_parser("completion", help="print a script that lets a shell complete commands")
+    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh")
+    completion.set_defaults(verb=_completion)
+    words = verbs.add_parser(_WORDS)
+    words.add_argument("line", help="the command line so far")
+    words.add_argument("--after", default="", help="characters after which the shell begins a new word")
+    words.set_defaults(verb=_complete_words)
+
+
+def _completion(arguments: argparse.Namespace) -> int:
+    import shtab
+
+    parser: argparse.ArgumentParser = arguments.command_line
+    words = {"bash": _FUNCTION, "zsh": _FUNCTION}
+    files = dict.fromkeys(("MANIFEST", "FILE", "SOURCE", "OLD", "NEW"), shtab.FILE)
+    _mark(parser, files | {"DIR": shtab.DIRECTORY, "WORD": words})
+    script = shtab.complete(parser, shell=arguments.shell, preamble=_PREAMBLE.get(arguments.shell, ""))
+    out(f"{script}\n{_ENDS.get(arguments.shell, '')}")
+    return 0
+
+
+def _mark(parser: argparse.ArgumentParser, kinds: dict[str, Any]) -> None:
+    """Mark the arguments that the shell can complete, by their names in the usage."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for subparser in action.choices.values():
+                _mark(subparser, kinds)
+        elif isinstance(action.metavar, str) and action.metavar in kinds:
+            setattr(action, "complete", kinds[action.metavar])  # noqa: B010 - shtab's own attribute
+
+
+def _complete_words(arguments: argparse.Namespace) -> int:
+    from stubwright.calling import completion
+
+    for word in completion.complete(arguments.line, arguments.after):
+        out(f"{word}\n")
+    return 0

@@ -1,0 +1,131 @@
+"""`stubwright diff`: what changed between two manifests, and whom it breaks."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import targeting
+from stubwright.commands.shared.console import UsageError, err, out, print_painted
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from stubwright.commands.shared.comparison import Version
+
+_VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
+_FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": ("breaking", "may break"), "never": ()}
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    diff = verbs.add_parser(
+        "diff",
+        help="show what changed between two manifests, and whom it breaks",
+        epilog="A live server's command comes last: `stubwright diff specs/weather.yaml -- python -m weather_mcp`.",
+    )
+    diff.add_argument("old", metavar="OLD", help=_VERSION)
+    diff.add_argument("new", metavar="NEW", nargs="?", help="the same; with git:REV alone, the project's manifests")
+    diff.add_argument("command", metavar="-- COMMAND", nargs="*", help="starts a live server, which is NEW")
+    diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
+    diff.add_argument(
+        "--fail-on",
+        choices=("breaking", "may-break", "any", "never"),
+        default="breaking",
+        help="from what on to exit 1 (default: breaking)",
+    )
+    targeting.option(diff)
+    diff.set_defaults(verb=_diff)
+
+
+_UNLISTED = frozenset(
+    {"SW506", "SW507", "SW508", "SW515", "SW519", "SW520", "SW521", "SW522", "SW556", "SW557", "SW561"}
+)
+"""Changes of what no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from stubwright.commands.shared import comparison
+
+    targeting.of(arguments)
+    try:
+        pairs = _find_pairs(arguments)
+    except comparison.VersionError as error:
+        err(f"stubwright: {error}")
+        return 1
+    if len(pairs) > 1 and arguments.format == "json":
+        raise UsageError("--format json is one document: name one manifest, as in `stubwright diff git:REV MANIFEST`")
+    return max(compare(old, new, arguments) for old, new in pairs)
+
+
+def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
+    """Print what changed, as `format` of the arguments says; 1 if one is wrong, or from what on `fail_on` says."""
+    from stubwright.commands.shared import comparison
+    from stubwright.diff import compare as comparing
+    from stubwright.diff import printers
+    from stubwright.diff.changes import CODES
+
+    if old.manifest is None or new.manifest is None:
+        _report_errors([version for version in (old, new) if version.manifest is None])
+        return 1
+    ignored = (new.values.get("diff") or {}).get("ignore") or ()
+    for code in ignored:
+        if code not in CODES:
+            err(to_one_line(f"note: `diff.ignore` of {new.name} names `{code}`, which is not the code of a change"))
+    sides = old.manifest, new.manifest
+    if old.is_listed or new.is_listed:
+        formats = new.manifest.formats if old.is_listed else old.manifest.formats
+        sides = comparison.make_listed(old.manifest, formats), comparison.make_listed(new.manifest, formats)
+    changes = comparing.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target)
+    if old.is_listed or new.is_listed:
+        changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
+    versions = [_get_version(side) for side in (old, new)]
+    shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
+    match arguments.format:
+        case "json":
+            out(printers.json(changes, shown))
+        case "md":
+            out(printers.markdown(changes, shown))
+        case _:
+            print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
+    counted_changes = [change for change in changes if not change.ignored]
+    if arguments.fail_on == "any":
+        return 1 if counted_changes else 0
+    return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted_changes) else 0
+
+
+def _get_version(side: Version) -> str:
+    """The version that a manifest or a list names; empty without one."""
+    from stubwright.importers.tools import NO_VERSION
+
+    named = str(side.manifest.server.get("version", "")) if side.manifest else ""
+    return "" if side.is_listed and named == NO_VERSION else named
+
+
+def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
+    """What is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
+    from stubwright.commands.shared import comparison
+
+    argv: tuple[str, ...] = arguments.argv
+    command = argv[argv.index("--") + 1 :] if "--" in argv else ()
+    words = [word for word in (arguments.old, arguments.new, *arguments.command) if word is not None]
+    words = words[: len(words) - len(command)]
+    if command and len(words) == 1:
+        return [(comparison.read(words[0], ""), comparison.live(command))]
+    if len(words) == 1 and comparison.is_revision(words[0]):
+        return comparison.read_project(words[0])
+    if command or len(words) != 2:
+        raise UsageError("name OLD and NEW: `stubwright diff OLD NEW`, or `stubwright diff OLD -- COMMAND`")
+    return [(comparison.read(words[0], words[1]), comparison.read(words[1], words[0]))]
+
+
+def _report_errors(versions: Sequence[Version]) -> None:
+    """Report why versions cannot be compared."""
+    from stubwright.diagnostics import printers
+
+    for version in versions:
+        err(to_one_line(f"stubwright: {version.name} cannot be compared:"))
+        print_painted(partial(printers.text.render, version.diagnostics, version.documents), sys.stderr)

@@ -1,0 +1,87 @@
+"""`stubwright export`: the tools of a manifest as functions of a model's API."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared.console import Printer, UsageError, err, out
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from stubwright import ir
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    export = verbs.add_parser(
+        "export",
+        help="write the tools as functions that a model's API takes",
+        epilog="The generated client does the same: `tools_for(TARGET)`, and `call_for(TARGET, NAME, ARGUMENTS)` for "
+        "the calls that a model makes of them.",
+    )
+    export.add_argument("manifest", metavar="MANIFEST", help="a manifest")
+    export.add_argument("--target", metavar="TARGET", required=True, help="the API, such as openai-strict")
+    export.add_argument("--tool", metavar="NAME", action="append", default=[], help="only this tool; may be repeated")
+    export.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: standard output)")
+    export.set_defaults(verb=_export)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from stubwright.compile import pipeline
+    from stubwright.project.files import disk
+    from stubwright_runtime.projection.forms import FORMS
+    from stubwright_runtime.projection.functions import as_tools, project_tools
+
+    if arguments.target not in FORMS:
+        raise UsageError(f"`{arguments.target}` takes no functions; these do: {', '.join(FORMS)}")
+    printer = Printer("text", strict=False)
+    compiled = pipeline.compile_manifest(arguments.manifest, disk.Disk(), targets=("mcp",))
+    errors = [diagnostic for diagnostic in compiled.diagnostics if diagnostic.severity == "error"]
+    printer.add_compiled(arguments.manifest, errors, compiled.documents)
+    if compiled.manifest is None:
+        return printer.close() or 1
+    tools = _choose(compiled.manifest, arguments.tool)
+    projected = project_tools([tool.definition for tool in tools], FORMS[arguments.target])
+    for note in _note(projected, arguments.target):
+        err(f"note: {note}")
+    text = json.dumps(as_tools(FORMS[arguments.target], projected), indent=2, ensure_ascii=False) + "\n"
+    if arguments.output is None:
+        out(text)
+        return 0
+    try:
+        disk.write(Path(arguments.output), text.encode())
+    except OSError as error:
+        err(f"stubwright: `{arguments.output}` cannot be written: {error.strerror or error}")
+        return 1
+    return 0
+
+
+def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
+    from stubwright.diagnostics.suggestions import did_you_mean
+
+    known = {tool.name: tool for tool in manifest.tools}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"there is no tool `{name}`; {did_you_mean(name, [*known], 'tools') or 'see the manifest'}"
+            )
+    return [tool for name, tool in known.items() if not names or name in names]
+
+
+def _note(projected: Sequence[Any], target: str) -> list[str]:
+    """What the API will still refuse, and what has another name there."""
+    from stubwright import targets
+
+    listed = targets.listed(
+        ({"name": each.name, "description": "-", "inputSchema": each.parameters} for each in projected), ""
+    )
+    notes = [f"`{each.tool}` is called `{each.name}` there" for each in projected if each.tool != each.name]
+    for finding in targets.judge(listed, targets.TARGETS[target]):
+        if finding.rule.kind not in ("description", "long name"):
+            subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
+            notes.append(f"{subject}, which `{target}` may refuse: {finding.fix} ({finding.rule.source})")
+    return notes

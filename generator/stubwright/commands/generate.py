@@ -1,0 +1,212 @@
+"""`stubwright generate`: compile, and write only what changed; once, or on each save."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
+
+if TYPE_CHECKING:
+    from stubwright.project.build import Built
+    from stubwright.project.files.lock import Lock
+    from stubwright.project.files.tree import Changes
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    generate = verbs.add_parser("generate", help="compile manifests; write only what changed")
+    works.options(generate)
+    generate.add_argument(
+        "-o", "--output", metavar="DIR", help="where packages go (default: as the project says, otherwise generated)"
+    )
+    generate.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 and show the difference where the tree is stale"
+    )
+    generate.add_argument("--force", action="store_true", help="overwrite generated files that were edited by hand")
+    generate.add_argument("--stubs", action="store_true", help="append missing methods to the handwritten class")
+    generate.add_argument("--watch", action="store_true", help="generate again on each save, until interrupted")
+    generate.add_argument("-q", "--quiet", action="store_true", help="print diagnostics alone")
+    generate.set_defaults(verb=_generate)
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    if arguments.watch and arguments.check:
+        raise UsageError("--watch writes, and --check writes nothing: give one of them")
+    if arguments.check and arguments.stubs:
+        raise UsageError("--stubs writes, and --check writes nothing: give one of them")
+    return _watch(arguments) if arguments.watch else once(arguments)
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    """Generate now, and after each change of what is read. A broken save leaves the last tree."""
+    from stubwright.commands.shared import watching
+
+    printer = Printer(arguments.format, strict=False)
+    work = works.of(arguments, printer, arguments.output)
+    if work is None:
+        return printer.close()
+    if not all(Path(path).parent.is_dir() for path in work.manifests):
+        return once(arguments)  # which says what is not there
+    announcement = f"watching {', '.join(work.manifests)} and all that is read for them; interrupt to stop\n"
+
+    def read() -> watching.Inputs | None:
+        with suppress(UsageError):
+            next_run = works.of(arguments, Printer(arguments.format, strict=False), arguments.output)
+            return watching.inputs(next_run) if next_run is not None else None
+        return None
+
+    with suppress(KeyboardInterrupt):
+        for _ in watching.runs(read):
+            try:
+                once(arguments)
+            except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
+                err(f"stubwright: {error}")
+            if announcement and not arguments.quiet:
+                out(announcement)
+                announcement = ""
+            sys.stdout.flush()
+    return 0
+
+
+def once(arguments: argparse.Namespace) -> int:
+    """Generate, as the command line says; the exit status."""
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.project.files import journal, layout, lock
+
+    printer = Printer(arguments.format, strict=arguments.strict, quiet=arguments.quiet)
+    run = works.of(arguments, printer, arguments.output)
+    if run is None:
+        return printer.close()
+    folder = run.target.folder
+    try:
+        with nullcontext() if arguments.check else journal.alone(folder):
+            _compile(arguments, run, printer)
+    except lock.LockError as error:
+        printer.add([lock.unreadable(layout.shown(folder, lock.NAME), error)])
+    except OSError as error:
+        help_ = "nothing was changed there; fix it and run the command again"
+        printer.add([Diagnostic("SW406", f"cannot write below `{folder}`: {reason(error)}", help=help_)])
+    return printer.close()
+
+
+def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) -> None:
+    """Compile what a run works on. Raises OSError and LockError."""
+    from stubwright.project import build
+    from stubwright.project.files import journal, layout, tree
+
+    folder = run.target.folder
+    if not arguments.check:
+        journal.recover(folder)
+    elif journal.interrupted(folder):
+        printer.report_interrupted(folder)
+    current_lock = first_lock = journal.read_lock(folder)
+    names = [layout.relative(path, folder) for path in run.manifests]
+    project = names if run.whole else None
+    writes = not arguments.check
+    if run.target.is_vendored:
+        from stubwright.codegen.pages import artifacts
+        from stubwright.project import vendoring
+
+        names.append(vendoring.ENTRY)
+        runtime = vendoring.compare(tree.Tree(folder), current_lock, force=arguments.force)
+        needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.requirements([artifacts.RUNTIME])
+        current_lock = _apply(runtime, folder, current_lock, printer, write=writes)
+        if runtime.changes:
+            shown = layout.shown(folder, vendoring.FOLDER)
+            printer.report_built(build.Built(package=shown, changes=runtime, requirements=needed))
+    is_known = True
+    for path in run.manifests:
+        trust = not (arguments.check or arguments.force or arguments.stubs)
+        with printer.at_work(f"compiling {path}"):
+            built = build.build(
+                path, run.target, current_lock, trust=trust, force=arguments.force, writes=writes, project=project
+            )
+        printer.add_generated(path, built.diagnostics, built.documents)
+        is_known = is_known and not built.failed and not (built.changes is not None and built.changes.refused)
+        if built.changes is not None:
+            current_lock = _apply(built.changes, folder, current_lock, printer, write=writes)
+            printer.report_built(built)
+            if arguments.stubs:
+                _append_stubs(built, path, printer)
+            else:
+                printer.report_fit(built.fit)
+        elif not built.failed:
+            printer.say(f"{path}: up to date")
+            if arguments.watch:
+                _check_fit(path, run, printer)
+        if built.keep is not None and writes:
+            built.keep()
+    if run.whole and not printer.failed:
+        pruned = tree.prune(folder, current_lock, names)
+        previous, current_lock = current_lock, _apply(pruned, folder, current_lock, printer, write=writes)
+        printer.report_pruned(folder, previous, pruned)
+    if is_known:
+        entries = [current_lock.manifests[name] for name in names if name in current_lock.manifests]
+        packages = {path.partition("/")[0] for entry in entries for path in entry.files}
+        strays = tree.strays(folder, first_lock, current_lock, None if run.whole else packages)
+        if arguments.force:
+            _apply(strays, folder, current_lock, printer, write=writes)
+        printer.report_strays(folder, strays, removed=arguments.force)
+
+
+def _check_fit(path: str, run: works.Run, printer: Printer) -> None:
+    """Report what does not fit in the handwritten class of an unchanged manifest, because it may be what was saved."""
+    from stubwright.compile import pipeline
+    from stubwright.project import build
+    from stubwright.project.files import disk
+
+    compiled = pipeline.compile_manifest(path, disk.Disk())
+    if compiled.manifest is not None:
+        printer.add((), compiled.documents)
+        printer.report_fit(build.fit(compiled.manifest, run.target.handlers, path))
+
+
+def _apply(changes: Changes, folder: Path, current_lock: Lock, printer: Printer, *, write: bool) -> Lock:
+    """Write changes, or show them, and give the lock as it is then; `current_lock` is the lock as it was."""
+    from stubwright.project.files import tree
+
+    printer.add(changes.diagnostics)
+    if write:
+        tree.apply(folder, changes)
+    else:
+        printer.report_stale(folder, current_lock, changes)
+    return changes.lock
+
+
+def _append_stubs(built: Built, path: str, printer: Printer) -> None:
+    """Append missing methods to the handwritten class, and report what else does not fit in it."""
+    from dataclasses import replace
+
+    from stubwright.diagnostics import Diagnostic, Place
+    from stubwright.project.files import disk
+    from stubwright.project.handwritten import handlers
+
+    fit = built.fit
+    if fit is None or not fit.findings.is_there:
+        printer.report_fit(fit)
+        if built.handlers is not None and (fit is None or not fit.findings.diagnostics):
+            message = f"`{built.handlers}` is not found, so nothing is appended to it"
+            help_ = "write the class, fix its module, or name the module's folder as `handlers` in `[tool.stubwright]`"
+            at = Place(path, ("python", "handlers"))
+            printer.add([Diagnostic("SW423", message, at, help_)])
+        return
+    missing = fit.findings.missing
+    if missing:
+        try:
+            disk.create(fit.file.resolve(), handlers.with_stubs(fit.written, missing), fit.encoding)
+        except OSError as error:
+            message = f"nothing can be appended to `{fit.written.path}`: {error.strerror}"
+            printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
+            return
+        names = handlers.names_to_import(fit.written, missing)
+        count = "a method" if len(missing) == 1 else f"{len(missing)} methods"
+        imported = f"; imported {', '.join(names)}" if names else ""
+        printer.say(f"{fit.written.path}: {count} appended to {fit.written.name}{imported}")
+        rest = tuple(diagnostic for diagnostic in fit.findings.diagnostics if diagnostic.code != "SW420")
+        fit = replace(fit, findings=replace(fit.findings, diagnostics=rest))
+    printer.report_fit(fit)

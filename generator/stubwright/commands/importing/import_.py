@@ -1,0 +1,363 @@
+"""`stubwright import`: a manifest from what others describe."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from stubwright.commands.shared import servers as sources
+from stubwright.commands.shared.console import Printer, UsageError, err, out, print_import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from stubwright.compile.source import Document
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.live import ServerListing
+    from stubwright.importers.openapi.options import Auth
+
+_T = TypeVar("_T")
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    imports = verbs.add_parser("import", help="make a manifest from what others describe")
+    kinds = imports.add_subparsers(title="what to import", metavar="KIND", required=True)
+    live = kinds.add_parser(
+        "mcp",
+        help="a live server: its tools, resources and prompts",
+        usage="stubwright import mcp [options] URL\n       stubwright import mcp [options] -- COMMAND ARGS…",
+    )
+    live.add_argument("url", metavar="URL", nargs="?", help="a Streamable HTTP endpoint")
+    _add_options(live, "as the server says")
+    live.add_argument("--client", action="store_true", help="write `emit: [client]`: bindings without a server half")
+    live.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    sources.options(live)
+    live.set_defaults(verb=_import_mcp)
+    tools = kinds.add_parser("tools", help="a saved tools/list result")
+    tools.add_argument("file", metavar="FILE", help="its JSON, bare or in a wrapper")
+    _add_options(tools, "as the file says, otherwise the file's name")
+    tools.set_defaults(verb=_import_tools)
+    openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
+    openapi.add_argument("file", metavar="SOURCE", help="the document, in YAML or JSON: a file, a URL, or `-`")
+    _add_options(openapi, "the document's title")
+    add_selection(openapi)
+    openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
+    openapi.add_argument(
+        "--pages", action="store_true", help="let tools take and give pages, where the document makes them plain"
+    )
+    openapi.set_defaults(verb=_import_openapi)
+
+
+_FRAGMENT: Final = "leave out `server`: a file for another one's `include`"
+
+
+def add_selection(parser: argparse.ArgumentParser, note: str = "") -> None:
+    """Let a verb be told which operations of an OpenAPI document become tools, and what these are called."""
+    for option, what in (("--include", "take only"), ("--exclude", "leave out")):
+        parser.add_argument(
+            option,
+            metavar="GLOB",
+            action="append",
+            default=[],
+            help=f"{note}{what} operations whose operationId, tag, path, METHOD or `METHOD path` fits; "
+            "may be given several times",
+        )
+    parser.add_argument(
+        "--rename",
+        metavar="OLD=NEW",
+        action="append",
+        default=[],
+        help=f"{note}call the tool of an operation NEW; may be given several times",
+    )
+    parser.add_argument(
+        "--media-type",
+        metavar="TYPE",
+        action="append",
+        default=[],
+        help=f"{note}send and ask for this where there is a choice; may be given several times, the best first",
+    )
+    parser.add_argument("--server", metavar="SERVER", help=f"{note}call this server: its number, URL or description")
+    parser.add_argument(
+        "--auth",
+        metavar="HOW",
+        help=f"{note}authenticate like this, whatever the document says: bearer, basic, apiKey=HEADER, "
+        "apiKey=query:NAME or clientCredentials=TOKEN_URL; secrets come from environment variables",
+    )
+    parser.add_argument("--no-output-schema", action="store_true", help=f"{note}leave out all output schemas")
+    parser.add_argument(
+        "--trim-descriptions",
+        metavar="N",
+        type=_parse_length,
+        help=f"{note}cut descriptions to N characters, at the end of a sentence or a word",
+    )
+    parser.add_argument(
+        "--group-by-tag",
+        action="store_true",
+        help=f"{note}put the tools of each tag together, with the tag in front of their names",
+    )
+
+
+_SHORTEST: Final = 20
+
+
+def _parse_length(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not _SHORTEST <= int(text) < 10**9:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of characters, {_SHORTEST} or more")
+    return int(text)
+
+
+def selects(arguments: argparse.Namespace) -> bool:
+    """Whether the command line has one of the options of `add_selection`."""
+    return bool(_list_selected(arguments))
+
+
+def _list_selected(arguments: argparse.Namespace) -> list[str]:
+    """The options of `add_selection` that were given, as words of a command line."""
+    words: list[str] = []
+    for option in ("--include", "--exclude", "--rename", "--media-type"):
+        for value in getattr(arguments, option[2:].replace("-", "_")):
+            words += [option, value]
+    for option in ("--server", "--auth", "--trim-descriptions"):
+        value = getattr(arguments, option[2:].replace("-", "_"))
+        words += [] if value is None else [option, str(value)]
+    for option in ("--no-output-schema", "--group-by-tag"):
+        words += [option] if getattr(arguments, option[2:].replace("-", "_")) else []
+    return words
+
+
+def describe_import(file: str, arguments: argparse.Namespace) -> str:
+    """The arguments of `stubwright import` that import a document: all options, and source without secrets."""
+    from stubwright.importers.openapi import sources as documents
+
+    words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
+    if arguments.name is not None:
+        words += ["--name", arguments.name]
+    if getattr(arguments, "prefix", ""):
+        words += ["--prefix", arguments.prefix]
+    if getattr(arguments, "pages", False):
+        words.append("--pages")
+    return shlex.join(words)
+
+
+def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--name", help=f"the server's name (default: {default})")
+    parser.add_argument("--prefix", default="", help="put in front of each tool's name")
+    parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
+    parser.add_argument("--force", action="store_true", help="replace an imported file that was edited by hand")
+
+
+def _import_mcp(arguments: argparse.Namespace) -> int:
+    if arguments.client and arguments.prefix:
+        raise UsageError("--prefix changes names that the server would not know: it cannot go with --client")
+    if arguments.client and arguments.fragment:
+        raise UsageError("`emit` cannot stand in an included file: --client cannot go with --fragment")
+    source = sources.of(arguments.url, arguments.command, arguments)
+
+    def make(listed: ServerListing) -> ImportResult:
+        from stubwright.importers import servers
+
+        return servers.make_manifest(
+            listed,
+            name=arguments.name,
+            default_name=sources.name(source),
+            prefix=arguments.prefix,
+            client=arguments.client,
+        )
+
+    deadline = sources.deadline(arguments)
+    asked = sources.manifest(source, arguments, make, deadline)
+    return _import(source.label, asked, arguments, "the server", deadline.enforce)
+
+
+def _import_tools(arguments: argparse.Namespace) -> int:
+    words = ["tools", arguments.file, *(["--name", arguments.name] if arguments.name is not None else [])]
+    words += [*(["--prefix", arguments.prefix] if arguments.prefix else []), *_list_output(arguments)]
+    command = f"stubwright import {shlex.join(words)}"
+    return _import(arguments.file, saved_list(arguments), arguments, "the file", command=command)
+
+
+def saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
+    """What makes a manifest of a saved list of tools."""
+
+    def make() -> ImportResult:
+        from stubwright.importers import acceptance, reading, tools
+        from stubwright.project.files import disk
+
+        document = reading.read(arguments.file, disk.Disk(), tools.parse, "a saved tools/list result in JSON")
+        entries, info = tools.find_tools(document.value)
+        name = arguments.name or info.get("name") or Path(arguments.file).stem
+        draft = tools.make_manifest(entries, name=name, info=info, prefix=arguments.prefix)
+        checked = acceptance.repair(draft.manifest)
+        notes = (*draft.notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable))
+        return acceptance.ImportResult(checked.manifest, "", notes, checked.warnings)
+
+    return make
+
+
+def _list_output(arguments: argparse.Namespace) -> list[str]:
+    return ["-o", arguments.output] if arguments.output else []
+
+
+def _import_openapi(arguments: argparse.Namespace) -> int:
+    from stubwright.importers.openapi import sources as documents
+
+    make = openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+    words = [*(["--fragment"] if arguments.fragment else []), *_list_output(arguments)]
+    command = " ".join(["stubwright import", describe_import(arguments.file, arguments), *map(shlex.quote, words)])
+    return _import(documents.hide_credentials(arguments.file), make, arguments, "the document", command=command)
+
+
+def openapi(
+    file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = ""
+) -> Callable[[], ImportResult]:
+    """What makes a manifest of an OpenAPI document.
+
+    Raises:
+        UsageError: `--rename` is not OLD=NEW.
+    """
+    new_names = parse_renames(arguments.rename)
+    auth = parse_auth(arguments.auth)
+
+    def make() -> ImportResult:
+        from stubwright.importers.openapi import manifest as assembling
+        from stubwright.importers.openapi import sources as documents
+        from stubwright.importers.openapi.naming import Selection
+        from stubwright.importers.openapi.options import Options
+
+        selection = Selection(arguments.include, arguments.exclude, new_names, prefix, arguments.group_by_tag)
+        options = Options(
+            media_types=arguments.media_type,
+            output_schemas=not arguments.no_output_schema,
+            server=arguments.server,
+            auth=auth,
+            longest=arguments.trim_descriptions,
+            pages=getattr(arguments, "pages", False),
+        )
+        return assembling.make_manifest(documents.read_documents(file), selection, name, options)
+
+    return make
+
+
+def attempt(label: str, make: Callable[[], _T]) -> _T | None:
+    """What `make` gives of the source `label`; None if that fails, which is reported."""
+    from stubwright.importers.reading import DocumentError, SourceError
+
+    try:
+        return make()
+    except SourceError as error:
+        if isinstance(error, DocumentError) and error.diagnostics:
+            _report(error.diagnostics, error.documents)
+        else:
+            about = "" if error.names_source else f"`{label}` cannot be imported: "
+            err(f"stubwright: {about}{error}")
+    return None
+
+
+def _import(
+    label: str,
+    make: Callable[[], ImportResult],
+    arguments: argparse.Namespace,
+    who: str,
+    bounded: Callable[[], AbstractContextManager[None]] = nullcontext,
+    command: str | None = None,
+) -> int:
+    """Import a source, and report the result.
+
+    Args:
+        label: Its name for people.
+        make: Reads it.
+        arguments: Of the command line.
+        who: What describes its contents, such as "the file".
+        bounded: Stops the computation when the time is over.
+        command: What imports it describe_import, for the head of the file.
+    """
+    from stubwright.compile.syntax import yamlwriter
+
+    if arguments.name is not None and not arguments.name.strip():
+        raise UsageError("--name is empty")
+    is_fragment = getattr(arguments, "fragment", False)
+
+    def read_and_write() -> tuple[ImportResult, str]:
+        result = make()
+        manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
+        with bounded():
+            return result, yamlwriter.imported(manifest, arguments.output or "", command)
+
+    outcome = attempt(label, read_and_write)
+    if outcome is None:
+        return 1
+    result, text = outcome
+    if not arguments.output:
+        out(text)
+    elif problem := write(Path(arguments.output), text, force=arguments.force):
+        _report([problem])
+        return 1
+    notes = [*result.notes, *result.cost]
+    if result.warnings:
+        word = "warning" if result.warnings == 1 else "warnings"
+        notes.append(f"`stubwright check` has {result.warnings} {word} about what {who} says")
+    print_import(result.summary, notes)
+    return 0
+
+
+def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
+    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is.
+
+    Args:
+        path: The file.
+        text: What was imported.
+        force: Whether an imported file is replaced although it was edited.
+    """
+    from stubwright.compile.syntax import yamlwriter
+    from stubwright.diagnostics import Diagnostic, Place
+    from stubwright.project.files import disk
+
+    try:
+        existing = disk.text(path)
+        if existing and existing.strip() and not yamlwriter.is_imported(existing):
+            help_ = "move or delete it, or choose another file with `-o`"
+            return Diagnostic("SW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
+        known = yamlwriter.origin(existing or "")
+        if known is not None and known.is_edited and existing != text and not force:
+            message = "this file was edited after it was imported, and is left as it is"
+            help_ = "move the changes into the `overlay` of a file that includes it, or lose them with `--force`"
+            return Diagnostic("SW403", message, Place(str(path)), help_)
+        disk.create(path, text)
+    except OSError as error:
+        message = f"`{error.filename}` cannot be written: {error.strerror}"
+        return Diagnostic("SW406", message, help="choose another file with `-o`")
+    return None
+
+
+def _report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+    printer = Printer("text", strict=False)
+    printer.add(diagnostics, documents)
+    printer.close()
+
+
+def parse_auth(text: str | None) -> Auth | None:
+    """What `--auth` says. Raises UsageError if it is not a way to authenticate."""
+    from stubwright.importers.openapi.naming import SelectionError
+    from stubwright.importers.openapi.options import Auth
+
+    try:
+        return None if text is None else Auth.parse(text)
+    except SelectionError as error:
+        raise UsageError(str(error)) from error
+
+
+def parse_renames(entries: Sequence[str]) -> dict[str, str]:
+    """What `--rename` says. Raises UsageError where it is not OLD=NEW."""
+    new_names = {}
+    for entry in entries:
+        old, equals, new = entry.partition("=")
+        if not (old and equals and new):
+            raise UsageError(f"--rename is `{entry}`; it is OLD=NEW, such as listPets=list_pets")
+        new_names[old] = new
+    return new_names

@@ -1,0 +1,183 @@
+"""`stubwright refresh`: import again what was imported, as its first lines say, and show what changed.
+
+The first lines of a file in a checkout are somebody else's text: they only say which document is read, and how. What is
+written is the file itself, and no command is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from stubwright.commands import diff
+from stubwright.commands.importing import import_
+from stubwright.commands.shared.console import Printer, UsageError, err, out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.compile.source import Document
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    refresh = verbs.add_parser("refresh", help="import again what was imported, and show what changed")
+    refresh.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="*",
+        help="manifests, whose imported files are refreshed (default: those of [tool.stubwright] in pyproject.toml)",
+    )
+    refresh.add_argument("--check", action="store_true", help="write nothing; exit 1 if something would change")
+    refresh.add_argument("--force", action="store_true", help="replace imported files that were edited by hand")
+    refresh.set_defaults(verb=_refresh)
+
+
+@dataclass(frozen=True, slots=True)
+class _Imported:
+    """A file that was imported: its path, its text, and the command that its first lines name."""
+
+    path: str
+    text: str
+    command: str
+
+
+class _UnrepeatableError(Exception):
+    """An import cannot be repeated; the message says why."""
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    entries = _find_manifests(arguments)
+    printer = Printer("text", strict=False)
+    found: dict[str, _Imported] = {}
+    documents: dict[str, Mapping[str, Document]] = {}
+    for entry in entries:
+        documents[entry] = _read(entry, printer)
+        for path, document in documents[entry].items():
+            if imported := _find_origin(path, document):
+                found.setdefault(path, imported)
+    if printer.failed:
+        return printer.close()
+    if not found:
+        raise UsageError("none of the manifests, and none of what they include, was imported by a command it names")
+    status, fresh = 0, dict[str, str]()
+    for imported in found.values():
+        text = _import_again(imported)
+        if text is None:
+            status = 1
+        elif text == imported.text:
+            out(f"{imported.path}: up to date\n")
+        else:
+            fresh[imported.path] = text
+    for entry in entries:
+        if not fresh.keys().isdisjoint(documents[entry]):
+            status = max(status, _show(entry, fresh))
+    if arguments.check:
+        for path in fresh:
+            out(f"{path}: would change\n")
+        return 1 if fresh else status
+    for path, text in fresh.items():
+        if problem := import_.write(Path(path), text, force=arguments.force):
+            printer.add([problem])
+        else:
+            out(f"{path}: refreshed\n")
+    return max(status, printer.close())
+
+
+def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
+    from stubwright.project import config
+
+    if arguments.manifests:
+        return tuple(dict.fromkeys(arguments.manifests))
+    project, _ = config.find()
+    if project is None or not project.manifests:
+        raise UsageError("no manifest is given, and there is no [tool.stubwright] that names some")
+    return project.manifests
+
+
+def _read(entry: str, printer: Printer) -> Mapping[str, Document]:
+    """A manifest and the files that it includes, by their paths."""
+    from stubwright.compile import source
+    from stubwright.project.files import disk
+
+    bundle, diagnostics = source.load(entry, disk.Disk())
+    if bundle is None:
+        printer.add(diagnostics)
+        return {}
+    return bundle.documents
+
+
+def _find_origin(path: str, document: Document) -> _Imported | None:
+    from stubwright.compile.syntax import yamlwriter
+
+    origin = yamlwriter.origin(document.text)
+    return None if origin is None or origin.command is None else _Imported(path, document.text, origin.command)
+
+
+def _import_again(imported: _Imported) -> str | None:
+    """What a file would be if it were imported now; None if that fails, which is reported."""
+    from stubwright.compile.syntax import yamlwriter
+
+    try:
+        arguments = _parse(imported.command)
+        folder = _find_folder(imported.path, arguments.output)
+        make = (
+            import_.openapi(arguments.file, arguments, name=arguments.name, prefix=arguments.prefix)
+            if arguments.kind == "openapi"
+            else import_.saved_list(arguments)
+        )
+    except (_UnrepeatableError, UsageError) as error:
+        err(f"stubwright: `{imported.path}` cannot be imported again: {error}")
+        return None
+    with contextlib.chdir(folder):
+        result = import_.attempt(imported.path, make)
+    if result is None:
+        return None
+    is_fragment = getattr(arguments, "fragment", False)
+    manifest = {key: value for key, value in result.manifest.items() if key != "server" or not is_fragment}
+    return yamlwriter.imported(manifest, imported.path, imported.command)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _UnrepeatableError(f"its first lines name a command that is none: {message}")
+
+
+def _parse(command: str) -> argparse.Namespace:
+    """The arguments of the command that a file names."""
+    parser = _Parser(add_help=False)
+    import_.add(parser.add_subparsers(required=True))
+    try:
+        program, *words = shlex.split(command)
+    except ValueError as error:
+        raise _UnrepeatableError("its first lines name a command with a quote that is not closed") from error
+    if program != "stubwright" or words[:1] != ["import"] or "--help" in words or "-h" in words:
+        raise _UnrepeatableError("its first lines name another command than `stubwright import`")
+    if words[1:2] not in (["openapi"], ["tools"]):
+        raise _UnrepeatableError("a live server is imported by hand, because a file does not say what may be started")
+    arguments = parser.parse_args(words)
+    arguments.kind = words[1]
+    if arguments.file == "-":
+        raise _UnrepeatableError("it was imported from standard input")
+    return arguments
+
+
+def _find_folder(path: str, output: str | None) -> Path:
+    """The folder in which the command was run: the one from which its `-o` leads to the file."""
+    file = Path(path).resolve()
+    parts = Path(output or "").parts
+    if not parts or file.parts[-len(parts) :] != parts:
+        raise _UnrepeatableError(f"its first lines say that it was written to `{output or 'standard output'}`")
+    return Path(*file.parts[: -len(parts)])
+
+
+def _show(entry: str, fresh: Mapping[str, str]) -> int:
+    """Print what changes for the callers of a manifest; 1 if it has errors then."""
+    from stubwright.commands.shared import comparison
+
+    old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)
+    return diff.compare(old, new, argparse.Namespace(format="text", fail_on="never", target=()))

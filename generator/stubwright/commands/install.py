@@ -1,0 +1,210 @@
+"""`stubwright install`: write a server into the configuration of an MCP client, or take it out again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared import launching, servers
+from stubwright.commands.shared.console import Printer, UsageError, err, out
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.project.clients.configuration import Entry
+    from stubwright.project.clients.table import Client
+    from stubwright.project.launch import Launch
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    install = verbs.add_parser(
+        "install",
+        help="write a server into the configuration of an MCP client",
+        usage="stubwright install [options] CLIENT [MANIFEST]\n       stubwright install --list",
+        epilog="The server must be generated. Its entry names this interpreter and all folders by absolute paths.",
+    )
+    install.add_argument("client", metavar="CLIENT", nargs="?", help="the client, such as claude; --list names all")
+    launching.options(install)
+    install.late = "manifests"
+    install.add_argument("--list", action="store_true", help="list the clients and their files, and write nothing")
+    install.add_argument("--print", action="store_true", help="print what would be written, with all values")
+    install.add_argument("--remove", action="store_true", help="take the server out of the client's configuration")
+    install.add_argument("--name", metavar="NAME", help="what the client calls the server (default: the server's name)")
+    install.add_argument(
+        "--scope",
+        choices=("user", "project"),
+        default="user",
+        help="the file for all that you do, or the one in the project's folder (default: user)",
+    )
+    install.add_argument(
+        "--env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="a variable for the server; without VALUE as it is here",
+    )
+    install.add_argument(
+        "--env-file", metavar="FILE", action="append", default=[], help="a file of variables, NAME=VALUE on each line"
+    )
+    install.add_argument(
+        "--local-scope",
+        metavar="SCOPE",
+        action="append",
+        default=[],
+        help="a scope that the user has there, who comes without a token; may be given several times",
+    )
+    install.set_defaults(verb=_install)
+
+
+def _install(arguments: argparse.Namespace) -> int:
+    from stubwright.project.clients import table
+    from stubwright.project.clients.configuration import RefusedError
+
+    if arguments.list:
+        _list_clients(arguments)
+        return 0
+    if arguments.client not in table.CLIENTS:
+        problem = "no client is named" if arguments.client is None else f"`{arguments.client}` is not a known client"
+        raise UsageError(f"{problem}; it is one of {', '.join(table.CLIENTS)}")
+    if arguments.print and arguments.remove:
+        raise UsageError("--print shows what would be written, and --remove writes nothing: give one of them")
+    printer = Printer("text", strict=False)
+    client = table.CLIENTS[arguments.client]
+    run = works.of(arguments, printer, arguments.output)
+    manifest = launching.server(run, printer) if run is not None else None
+    if run is None or manifest is None:
+        return printer.close()
+    folder = Path.cwd() if run.project is None else Path.cwd() / run.project.folder
+    file = client.file(arguments.scope, folder)
+    if file is None:
+        raise UsageError(f"{client.title} has no file for one project; leave --scope out")
+    try:
+        if arguments.remove:
+            return _remove(arguments, client, manifest, file)
+        return _write(arguments, client, manifest, run, file)
+    except RefusedError as error:
+        printer.add([error.diagnostic])
+        return printer.close()
+
+
+def _list_clients(arguments: argparse.Namespace) -> None:
+    """Print the clients, and where their servers are."""
+    from stubwright.project.clients import table
+
+    for client in table.CLIENTS.values():
+        if arguments.client in (None, client.name):
+            files = [client.file("user", Path()), client.file("project", Path())]
+            out(f"{client.name}: {client.title}\n")
+            out("".join(f"  {scope}: {file}\n" for scope, file in zip(("user", "project"), files, strict=True) if file))
+            out(f"  as in {', '.join(client.sources)}\n")
+
+
+def _remove(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, file: Path) -> int:
+    """Take the server out. Raises RefusedError."""
+    from stubwright.project.clients import configuration
+
+    name = arguments.name or configuration.name_of(manifest)
+    entry = configuration.Entry(client, name, {})
+    if not file.exists() or not configuration.edit(file, entry.taken_from, private=False):
+        err(f"stubwright: {file} has no server `{name}`")
+        return 1
+    out(f"{client.title}: `{name}` is taken out of {file}\n")
+    return 0
+
+
+def _write(arguments: argparse.Namespace, client: Client, manifest: ir.Manifest, run: works.Run, file: Path) -> int:
+    """Put the server in, or print what would be put in. Raises RefusedError and UsageError."""
+    from stubwright.project import launch
+    from stubwright.project.clients import configuration
+
+    start = launch.of(manifest, run.target, handlers=arguments.handlers, python=launching.interpreter(arguments))
+    start = replace(start, scopes=tuple(arguments.local_scope))
+    name = arguments.name or configuration.name_of(manifest)
+    if not configuration.NAME.fullmatch(name):
+        raise UsageError(f"`{name}` is not a name that all clients accept: use 1 to 64 of A-Z, a-z, 0-9, `-` and `_`")
+    variables = _read_variables(arguments)
+    entry = configuration.Entry.of(client, name, start, variables)
+    if arguments.print:
+        err(f"for {file}:")
+        out(entry.shown())
+        return 0
+    if not launch.is_generated(manifest, run.target):
+        raise UsageError(f"`{run.target.folder / manifest.package}` is not there; run `stubwright generate` first")
+    _report_risks(arguments, entry, start, file)
+    _note_local_needs(manifest, start, variables)
+    is_written = configuration.edit(file, entry.put, private=arguments.scope == "user")
+    if is_written:
+        out(f"{client.title}: `{name}` is in {file}\n  {client.then}\n")
+    else:
+        out(f"{client.title}: `{name}` is in {file} already\n")
+    return 0
+
+
+def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, file: Path) -> None:
+    """Print what a person should know before using the server, without values of variables."""
+    from stubwright.serving import processes
+
+    title = entry.client.title
+    if arguments.scope == "user" and not file.parent.is_dir():
+        err(f"note: {file.parent} is not there yet; is {title} installed?")
+    if replaced := entry.replaced():
+        err(f"note: {title} puts variables of its own in place of what starts with `$`, as in {', '.join(replaced)}")
+    if arguments.scope == "project":
+        secrets = " and the values of variables" if len(entry.value["env"]) > 1 else ""
+        err(f"note: {file.name} has paths of this machine{secrets}; think of that before you commit it")
+    variables = {key: value for key, value in entry.value["env"].items() if key != "PYTHONPATH"}
+    if (problem := processes.prove(start, variables)) is not None:
+        err(f"warning: the server cannot be started as it is:\n{problem}")
+
+
+def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
+    """Print what the local user, who has no token, lacks for parts of the server."""
+    needed = dict.fromkeys(
+        scope
+        for scopes in (
+            *(tool.policy.get("scopes") or () for tool in manifest.tools),
+            *(primitive.scopes for primitives in manifest.primitives.values() for primitive in primitives),
+        )
+        for scope in scopes
+    )
+    if needed and not start.scopes:
+        options = " ".join(f"--local-scope {scope}" for scope in needed)
+        err(f"note: what needs scopes is not there for the user without {options}")
+    tools: Sequence[Mapping[str, Any]] = manifest.document["tools"]
+    sources = [binding for tool in tools for binding in (tool.get("stubwright") or {}).get("bind", {}).values()]
+    for name in dict.fromkeys(binding["local"]["env"] for binding in sources if "local" in binding):
+        if name not in variables:
+            err(f"note: some tools take an argument from the environment; --env {name} sets it")
+
+
+def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
+    """What `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
+    from stubwright.diagnostics import Diagnostic, Place
+    from stubwright.project.clients import configuration, variables
+    from stubwright.project.clients.jsonc import UnfitError
+
+    values: dict[str, str] = {}
+    for name in arguments.env_file:
+        try:
+            text = Path(name).read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not in UTF-8"
+            diagnostic = Diagnostic("SW001", f"this file cannot be read: {reason}", Place(name))
+            raise configuration.RefusedError(diagnostic) from error
+        try:
+            values |= variables.parse(text)
+        except UnfitError as error:
+            raise configuration.RefusedError(configuration.misplaced(text, Path(name), error)) from error
+    for text in arguments.env:
+        key, value = servers.variable(text)
+        if not variables.NAME.fullmatch(key):
+            raise UsageError(f"--env: `{key}` is not the name of a variable")
+        if "\0" in value:
+            raise UsageError(f"--env {key}: a variable cannot have a null character")
+        values[key] = value
+    return values

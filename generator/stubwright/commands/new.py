@@ -1,0 +1,122 @@
+"""`stubwright new`: a server project that runs at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.commands.importing import import_
+from stubwright.commands.shared import servers as sources
+from stubwright.commands.shared.console import UsageError, err, out, print_import
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.live import ServerListing
+    from stubwright.project.scaffold import Origin
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    new = verbs.add_parser(
+        "new",
+        help="start a server project that runs at once",
+        usage="stubwright new [options] NAME\n"
+        "       stubwright new [options] NAME --from mcp URL\n"
+        "       stubwright new [options] NAME --from mcp -- COMMAND ARGS…\n"
+        "       stubwright new [options] NAME --from openapi SOURCE",
+    )
+    new.add_argument("name", metavar="NAME", help="the server's name, such as `weather`")
+    new.add_argument("--dir", metavar="DIR", help="where to put it (default: a new folder of that name)")
+    new.add_argument(
+        "--from",
+        metavar=("KIND", "SOURCE"),
+        nargs="+",
+        dest="origin",
+        help=f"start from what another server offers, or from an API; KIND is {' or '.join(_ORIGINS)}",
+    )
+    import_.add_selection(new, "with openapi: ")
+    sources.options(new, only_after="--from")
+    new.set_defaults(verb=_new)
+
+
+def _new(arguments: argparse.Namespace) -> int:
+    from stubwright.project import scaffold
+
+    origin = _find_origin(arguments)
+    try:
+        out(scaffold.create(arguments.name, Path(arguments.dir) if arguments.dir else None, origin))
+    except scaffold.NameRefusedError as error:
+        raise UsageError(str(error)) from error
+    except scaffold.ScaffoldError as error:
+        err(f"stubwright: {error}")
+        return 1
+    return 0
+
+
+def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
+    """What gives the origin that the command line names.
+
+    Raises:
+        UsageError: There is no such kind, or it does not fit.
+    """
+    if arguments.origin is None:
+        if arguments.header or arguments.env or arguments.timeout:
+            raise UsageError("name a server to start from with --from mcp")
+        _refuse_selection(arguments)
+        return None
+    kind, *rest = arguments.origin
+    if kind not in _ORIGINS or len(rest) > 1:
+        raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; NAME stands before it")
+    return _ORIGINS[kind](rest[0] if rest else None, arguments)
+
+
+def _refuse_selection(arguments: argparse.Namespace) -> None:
+    if import_.selects(arguments):
+        raise UsageError("operations are selected with --from openapi SOURCE")
+
+
+def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
+    from stubwright.importers.openapi import sources as documents
+
+    if file is None or arguments.command is not None:
+        raise UsageError("--from openapi takes a file or a URL")
+    if arguments.header or arguments.env or arguments.timeout:
+        raise UsageError("--header, --env and --timeout go with --from mcp")
+    make = import_.openapi(file, arguments, name=arguments.name)
+    return lambda: _read_origin(documents.hide_credentials(file), make, import_.describe_import(file, arguments))
+
+
+def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> Origin:
+    """What a project starts from; `make` gives its manifest."""
+    from stubwright.project import scaffold
+
+    result = import_.attempt(label, make)
+    if result is None:
+        raise scaffold.ScaffoldError("nothing was made")
+    print_import(result.summary, [*result.notes, *result.cost])
+    fragment = {key: value for key, value in result.manifest.items() if key != "server"}
+    return scaffold.Origin(fragment, result.manifest["server"], command)
+
+
+def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
+    _refuse_selection(arguments)
+    source = sources.of(url, arguments.command, arguments)
+
+    def make(listed: ServerListing) -> ImportResult:
+        from stubwright.importers import servers
+
+        return servers.make_manifest(listed, name=None, default_name=sources.name(source))
+
+    return lambda: _read_origin(
+        source.label, sources.manifest(source, arguments, make, sources.deadline(arguments)), "mcp …"
+    )
+
+
+_ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {
+    "mcp": _read_mcp,
+    "openapi": _read_openapi,
+}
+"""What a project can start from: takes the source and the other arguments, checks them, and gives what reads it."""

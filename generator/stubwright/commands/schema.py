@@ -1,0 +1,23 @@
+"""`stubwright schema`: the manifest's own JSON Schema, for editors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stubwright import package_data
+from stubwright.commands.shared.console import out
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    schema = verbs.add_parser("schema", help="print the manifest's own JSON Schema, for editors")
+    schema.set_defaults(verb=_schema)
+
+
+def _schema(_arguments: argparse.Namespace) -> int:
+    text = package_data.MANIFEST_SCHEMA.read_text("utf-8")
+    out(text)
+    return 0

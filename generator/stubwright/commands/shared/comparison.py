@@ -1,0 +1,234 @@
+"""What `diff` compares: the old and the new, each a file, a file at a git revision, a saved list of tools, or a live
+server."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.compile.source import Document, Reader
+    from stubwright.diagnostics import Diagnostic
+
+_GIT = "git:"
+_FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
+"""Errors in examples: nothing that is compared depends on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """The old or the new: its name, and the manifest with what shows its places; no manifest where it is wrong.
+
+    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire.
+    """
+
+    name: str
+    manifest: ir.Manifest | None
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    diagnostics: Sequence[Diagnostic] = ()
+    entry: str = ""
+    is_listed: bool = False
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What the entry file holds."""
+        document = self.documents.get(self.entry)
+        return document.value if document is not None and isinstance(document.value, dict) else {}
+
+
+class VersionError(Exception):
+    """A version cannot be read; the message says why."""
+
+
+def read_project(revision: str) -> list[tuple[Version, Version]]:
+    """Each manifest of the project at `git:REV`, and as it is now.
+
+    Raises:
+        VersionError: One cannot be read.
+        UsageError: There is no project here that names manifests.
+    """
+    from stubwright.project import config
+
+    project, _ = config.find()
+    if project is None or not project.manifests:
+        raise UsageError(
+            f"`{revision}` alone means the manifests of [tool.stubwright], and there are none: name NEW, too"
+        )
+    return [(read(revision, path), read(path, revision)) for path in project.manifests]
+
+
+def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
+    """A manifest as its server lists it: schemas as they are sent, and nothing about the meaning of `format`."""
+    if manifest.refs == "bundled":
+        return replace(manifest, formats=formats)
+
+    def make_sent(schema: ir.Schema, wire: Mapping[str, Any]) -> ir.Schema:
+        return replace(schema, wire=wire, shared={}, own=None)
+
+    tools = tuple(
+        replace(
+            tool,
+            input=make_sent(tool.sent, tool.definition["inputSchema"]),
+            bound=frozenset(),
+            output=None if tool.output is None else make_sent(tool.output, tool.definition["outputSchema"]),
+        )
+        for tool in manifest.tools
+    )
+    return replace(manifest, formats=formats, tools=tools)
+
+
+def is_revision(given: str) -> bool:
+    """Whether an argument names a revision of git, without a file in it."""
+    return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
+
+
+def read(given: str, other: str) -> Version:
+    """The version that an argument names.
+
+    Args:
+        given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
+        other: The other argument, which gives the path for `git:REV`.
+
+    Raises:
+        VersionError: It cannot be read.
+        UsageError: It does not name one file.
+    """
+    if given.startswith(_GIT):
+        return _read_revision(given, other)
+    if given.startswith(("http://", "https://")):
+        return live(given)
+    from stubwright.project.files import disk
+
+    return _read_file(given, given, disk.Disk())
+
+
+def live(target: str | Sequence[str]) -> Version:
+    """What a live server lists now, by its URL or the command that starts it.
+
+    Raises:
+        VersionError: It cannot be asked.
+    """
+    from stubwright.importers import acceptance, servers
+    from stubwright.importers import live as live_servers
+
+    source = live_servers.Endpoint(target) if isinstance(target, str) else live_servers.Command(target)
+    try:
+        result = servers.make_manifest(live_servers.read(source), name=None, default_name="server")
+    except (live_servers.UnreachableError, acceptance.UnfixableError) as error:
+        raise VersionError(str(error)) from error
+    return replace(make_version(source.label, result.manifest), is_listed=True)
+
+
+def with_texts(path: str, texts: Mapping[str, str]) -> Version:
+    """A manifest on the disk as it will be when files have other texts, by their paths."""
+    from stubwright.project.files import disk
+
+    return _compile(f"{path}, refreshed", path, _Replacing(disk.Disk(), texts))
+
+
+def make_version(name: str, value: Mapping[str, Any]) -> Version:
+    """A version that was never a file: a manifest as a value."""
+    return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
+
+
+def _read_revision(given: str, other: str) -> Version:
+    from stubwright.project import git
+
+    name, _, path = given.removeprefix(_GIT).partition(":")
+    if not path and other.startswith(_GIT):
+        path = other.removeprefix(_GIT).partition(":")[2]
+    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else other
+    if not path and not beside:
+        raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
+    try:
+        reader = git.at(name)
+        version = _read_file(given, beside or reader.meant(path), reader)
+    except (git.RevisionError, OSError) as error:
+        raise VersionError(str(error)) from error
+    fix = "check the path: it counts from the repository's root, and `./PATH` from the working folder"
+    is_missing = (
+        path
+        and [diagnostic.code for diagnostic in version.diagnostics] == ["SW001"]
+        and version.diagnostics[0].at is None
+    )
+    return replace(version, diagnostics=[replace(version.diagnostics[0], help=fix)]) if is_missing else version
+
+
+def _read_file(name: str, path: str, reader: Reader) -> Version:
+    """A manifest, or a saved list of tools, which is a manifest of these tools."""
+    if path.lower().endswith(".json"):
+        manifest_data = _import_tools(path, reader)
+        if manifest_data is not None:
+            return replace(_compile(name, path, _InMemoryFile(path, manifest_data)), is_listed=True)
+    return _compile(name, path, reader)
+
+
+def _import_tools(path: str, reader: Reader) -> bytes | None:
+    """The manifest of a saved list of tools; None if the file is not such a list."""
+    from stubwright.compile.structure import manifest_keys
+    from stubwright.importers import tools
+
+    try:
+        text = reader.read(path).decode("utf-8-sig")
+        value = json.loads(text)
+        if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
+            return None
+        entries, info = tools.read(text)
+    except (OSError, ValueError, RecursionError):
+        return None  # errors are reported where the file is read as a manifest
+    manifest = tools.make_manifest(entries, name=info.get("name") or "server", info=info).manifest
+    return json.dumps(manifest, indent=2).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacing:
+    """Reads files, some of which are to have other texts."""
+
+    beneath: Reader
+    texts: Mapping[str, str]
+
+    def read(self, path: str) -> bytes:
+        return self.texts[path].encode() if path in self.texts else self.beneath.read(path)
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        return self.beneath.glob(folder, pattern)
+
+    def within(self, path: str, folder: str) -> bool:
+        return self.beneath.within(path, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class _InMemoryFile:
+    """Reads one file, which is not on disk."""
+
+    path: str
+    data: bytes
+
+    def read(self, path: str) -> bytes:
+        if path != self.path:
+            raise FileNotFoundError(2, "no such file", path)
+        return self.data
+
+    def glob(self, folder: str, pattern: str) -> list[str]:  # noqa: ARG002 - a Reader's parameters
+        return []
+
+    def within(self, path: str, folder: str) -> bool:  # noqa: ARG002 - a Reader's parameters
+        return True
+
+
+def _compile(name: str, path: str, reader: Reader) -> Version:
+    import posixpath
+
+    from stubwright.compile import pipeline
+
+    checked = pipeline.compile_manifest(path, reader, forgiven=_FORGIVEN)
+    errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
+    # What was made of something else has places that nobody can look up; they serve to show what is wrong in it only.
+    is_made = isinstance(reader, _InMemoryFile) and checked.manifest is not None
+    return Version(name, checked.manifest, {} if is_made else checked.documents, errors, posixpath.normpath(path))

@@ -1,0 +1,336 @@
+"""What commands print: diagnostics, and what was done.
+
+All that any command writes to standard output or error is written here. Names and texts in it come from elsewhere, so
+nothing in them reaches a terminal as a command.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import posixpath
+import re
+import sys
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
+
+from stubwright_runtime.values.terminal import replace_controls, to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from stubwright.compile.source import Document
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.project.build import Built, Fit
+    from stubwright.project.files.lock import Lock
+    from stubwright.project.files.tree import Changes
+
+Format: TypeAlias = Literal["text", "json", "github"]
+
+
+_FEW = 10
+"""How many missing files of a package are listed one by one."""
+
+_GENERATE = "run `stubwright generate`"
+
+_CLEARED = "\r\x1b[K"
+_COLOURS: Final = re.compile(r"(\x1b\[(?:[0-4]?(?:;?3[0-7])?)m)")
+"""What is written of escape sequences, to a terminal alone: plain, bold, dim, italic, underlined, and foregrounds."""
+
+
+class UsageError(Exception):
+    """The command line asks for something impossible."""
+
+
+class OutputError(Exception):
+    """What is printed cannot be written; `why` is the system's error."""
+
+    def __init__(self, why: OSError) -> None:
+        super().__init__(reason(why))
+        self.why = why
+
+
+class Output(io.TextIOWrapper):
+    """Standard output or error, whose failures are no failures of a command's files.
+
+    It is in UTF-8, as manifests are. What is printed by others, such as the parser of the command line, goes through
+    it, too; so nothing is written that should not be shown.
+    """
+
+    @classmethod
+    def of(cls, stream: TextIO | None) -> Output:
+        """The stream in place of Python's own, which is None where the shell closed it."""
+        if stream is None:
+            return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
+        through = getattr(stream, "write_through", False)  # as with `python -u`
+        lines = bool(stream.line_buffering)
+        return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
+
+    def write(self, text: str) -> int:
+        """As of any stream, but that it raises OutputError, and that a terminal gets no commands but for colours."""
+        if text != _CLEARED:
+            pieces = _COLOURS.split(text) if self.isatty() else [text]
+            text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise OutputError(error) from error
+
+    def flush(self) -> None:
+        """As of any stream, but that it raises OutputError."""
+        try:
+            super().flush()
+        except OSError as error:
+            raise OutputError(error) from error
+
+
+def reason(error: OSError) -> str:
+    """Why a file cannot be read or written, for people."""
+    why = error.strerror or str(error)
+    return f"{why} (`{error.filename}`)" if error.filename else why
+
+
+def out(text: str) -> None:
+    """Write to standard output what a command is asked for: whole lines."""
+    print(replace_controls(text), end="")
+
+
+def err(text: str) -> None:
+    """Write a message to standard error."""
+    print(replace_controls(text), file=sys.stderr)
+
+
+def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
+    """Write what `make` gives for people, who see colours on a terminal; it has made safe what it quotes."""
+    print(make(stream.isatty() and "NO_COLOR" not in os.environ), end="", file=stream)
+
+
+def print_import(summary: str, notes: Iterable[str]) -> None:
+    """Tell a person on standard error what was imported; much of the text is somebody else's."""
+    for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
+        err(to_one_line(text))
+
+
+class Printer:
+    """Collects diagnostics and prints them once, at the end; what a person reads of progress comes as it happens."""
+
+    def __init__(self, style: Format, *, strict: bool, quiet: bool = False) -> None:
+        self._style = style
+        self._quiet = quiet
+        self._strict = strict
+        self._diagnostics: list[Diagnostic] = []
+        self._documents: dict[str, Document] = {}
+        self._stale = False
+        self._interrupted = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error was found so far."""
+        return any(diagnostic.severity == "error" for diagnostic in self._diagnostics)
+
+    def add(self, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+        """Note diagnostics, and the documents that show their places."""
+        self._diagnostics += diagnostics
+        self._documents.update(documents or {})
+
+    def add_compiled(
+        self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document], *, every: bool = False
+    ) -> None:
+        """Note what compiling a manifest found.
+
+        Of a manifest that only makes a client, what is doubtful in the server is one line, since nobody can change it
+        there, unless `every` line is asked for, or `--strict` makes each count.
+        """
+        from stubwright.diagnostics import Diagnostic, Place
+
+        diagnostics = list(diagnostics)
+        entry = posixpath.normpath(path)
+        value = documents[entry].value if entry in documents else None
+        of_server = [diagnostic for diagnostic in diagnostics if "SW300" <= diagnostic.code < "SW380"]
+        if (
+            every
+            or self._strict
+            or len(of_server) < 2
+            or not isinstance(value, dict)
+            or value.get("emit") != ["client"]
+        ):
+            self.add(diagnostics, documents)
+            return
+        counts = Counter(diagnostic.code for diagnostic in of_server)
+        shown = ", ".join(f"{count} {code}" for code, count in sorted(counts.items()))
+        message = f"{len(of_server)} warnings are about the server, which a client cannot change ({shown})"
+        fix = "`stubwright check --all` lists them"
+        summary = Diagnostic("SW391", message, Place(entry, ("emit",)), fix)
+        self.add([*(diagnostic for diagnostic in diagnostics if diagnostic not in of_server), summary], documents)
+
+    def add_generated(self, path: str, diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]) -> None:
+        """Note what compiling a manifest found for its package: of warnings that `check` lists, how many there are.
+
+        All are noted where one is an error, where each counts as one, and where a program reads them.
+        """
+        diagnostics = list(diagnostics)
+        reported = [
+            diagnostic
+            for diagnostic in diagnostics
+            if diagnostic.severity == "error" or not "SW300" <= diagnostic.code < "SW380"
+        ]
+        if self._strict or self._style != "text" or any(diagnostic.severity == "error" for diagnostic in diagnostics):
+            reported = diagnostics
+        self.add_compiled(path, reported, documents)
+        if count := len(diagnostics) - len(reported):
+            self.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
+
+    def say(self, text: str) -> None:
+        """Print what was done, unless a program asked for another format."""
+        if self._style == "text" and not self._quiet:
+            out(f"{text}\n")
+
+    @contextmanager
+    def at_work(self, what: str) -> Iterator[None]:
+        """Show on a terminal what takes longer than a second, and remove it at the end."""
+        if self._quiet or self._style != "text" or not sys.stderr.isatty():
+            yield
+            return
+        is_shown = threading.Event()
+
+        def tell() -> None:
+            is_shown.set()
+            print(to_one_line(f"{what} …"), end="", file=sys.stderr, flush=True)
+
+        timer = threading.Timer(1, tell)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
+            if is_shown.is_set():
+                print(_CLEARED, end="", file=sys.stderr, flush=True)
+
+    def report_fit(self, fit: Fit | None) -> None:
+        """Report what does not fit in a handwritten class."""
+        if fit is not None and (fit.findings.diagnostics or fit.others):
+            from stubwright.compile.source import Document
+
+            texts = {fit.written.path: fit.written.text, **{module.path: module.text for module, _ in fit.others}}
+            all_diagnostics = (fit.findings.diagnostics, *(diagnostics for _, diagnostics in fit.others))
+            self.add(chain(*all_diagnostics), {path: Document(path, text, None) for path, text in texts.items()})
+
+    def report_built(self, built: Built) -> None:
+        """Print what was written of a package, and its requirements if they changed."""
+        changes = built.changes
+        if changes is None or changes.refused or self._stale:
+            return
+        written = sum(change.new is not None for change in changes.changes)
+        counts = [(written, "written"), (len(changes.changes) - written, "removed"), (changes.kept, "unchanged")]
+        summary = ", ".join(f"{_count_files(count)} {word}" for count, word in counts if count)
+        self.say(f"{built.package}: {summary}")
+        if built.requirements:
+            self.say(f"  it needs {', '.join(built.requirements)}")
+
+    def report_pruned(self, output: Path, previous: Lock, changes: Changes) -> None:
+        """Print what was removed because its manifest is gone; `previous` is the lock as it was."""
+        from stubwright.project import vendoring
+        from stubwright.project.files import layout
+
+        if not self._stale:
+            owned = Counter((previous.owner(change.path), change.path.partition("/")[0]) for change in changes.changes)
+            for (manifest, package), count in owned.items():
+                why = "the runtime is not vendored" if manifest == vendoring.ENTRY else f"`{manifest}` is gone"
+                self.say(f"{layout.shown(output, package)}: {_count_files(count)} removed, because {why}")
+
+    def report_strays(self, output: Path, changes: Changes, *, removed: bool) -> None:
+        """Report generated files that do not belong to any package."""
+        from stubwright.diagnostics import Diagnostic, Place
+        from stubwright.project.files import layout
+
+        by_package: dict[str, list[str]] = defaultdict(list)
+        for change in changes.changes:
+            by_package[change.path.partition("/")[0]].append(change.path)
+        for package, paths in by_package.items():
+            if removed:
+                if not self._stale:
+                    self.say(
+                        f"{layout.shown(output, package)}: {_count_files(len(paths))} removed, which no manifest makes"
+                    )
+                continue
+            more = f", nor do {len(paths) - _FEW} more of its package" if len(paths) > _FEW else ""
+            for path in paths[:_FEW]:
+                message = f"this generated file does not belong to any manifest{more if path == paths[0] else ''}"
+                at = Place(layout.shown(output, path))
+                self.add([Diagnostic("SW412", message, at, "delete it, or run `stubwright generate --force`")])
+
+    def report_stale(self, output: Path, previous: Lock, changes: Changes) -> None:
+        """Show what a run would change; `previous` is the lock as it was."""
+        from stubwright.diagnostics import Diagnostic, Place, printers
+        from stubwright.project import vendoring
+        from stubwright.project.files import layout, lock
+
+        missing: dict[str, list[str]] = defaultdict(list)
+        for change in changes.changes:
+            self._stale = True
+            path = layout.shown(output, change.path)
+            if not change.path.startswith(vendoring.ENTRY):  # which nobody reviews here
+                self.say(printers.unified.render(path, change.old, change.new))
+            if change.old is None:
+                missing[change.path.partition("/")[0]].append(path)
+            else:
+                state = "is no longer made" if change.new is None else "is stale"
+                self.add([Diagnostic("SW407", f"this file {state}", Place(path), _GENERATE)])
+        is_listed = self._interrupted or _list_files(previous) == _list_files(changes.lock)
+        if not changes.changes and not changes.diagnostics and not is_listed:
+            self._stale = True
+            at = Place(layout.shown(output, lock.NAME))
+            if (output / lock.NAME).exists():
+                self.add([Diagnostic("SW407", "this file does not list what is made", at, _GENERATE)])
+            else:
+                self.add([Diagnostic("SW407", "this file is missing", at, _GENERATE)])
+        for package, paths in missing.items():
+            if len(paths) <= _FEW:
+                self.add([Diagnostic("SW407", "this file is missing", Place(path), _GENERATE) for path in paths])
+            else:
+                message = f"this file is missing, and more of `{layout.shown(output, package)}`"
+                self.add([Diagnostic("SW407", message, Place(paths[0]), _GENERATE)])
+
+    def report_interrupted(self, output: Path) -> None:
+        """Report that a run was killed, and that its files are still there."""
+        from stubwright.diagnostics import Diagnostic, Place
+        from stubwright.project.files import layout, lock
+
+        self._stale = self._interrupted = True
+        at = Place(layout.shown(output, lock.NAME))
+        self.add([Diagnostic("SW407", "a run that wrote here was killed before it was done", at, _GENERATE)])
+
+    def close(self) -> int:
+        """Print the diagnostics, and give the exit status."""
+        if self._diagnostics or self._style == "json":
+            from stubwright.compile.source import Document
+            from stubwright.diagnostics import Span, printers
+            from stubwright.project import config
+
+            for diagnostic in self._diagnostics:
+                if isinstance(diagnostic.at, Span) and Path(diagnostic.at.file).name == config.FILE:
+                    file = diagnostic.at.file
+                    self._documents[file] = Document(file, Path(file).read_text("utf-8", "replace"), None)
+            if self._style == "text":
+                print_painted(
+                    lambda color: printers.text.render(self._diagnostics, self._documents, color=color), sys.stderr
+                )
+            else:
+                printer = printers.json if self._style == "json" else printers.github
+                out(printer.render(self._diagnostics, self._documents))
+        return 1 if self.failed or (self._strict and self._diagnostics) else 0
+
+
+def _list_files(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
+    """The files of each manifest, with their digests."""
+    return {name: entry.files for name, entry in lock.manifests.items()}
+
+
+def _count_files(count: int) -> str:
+    return f"{count} file" if count == 1 else f"{count} files"

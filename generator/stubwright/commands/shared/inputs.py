@@ -1,0 +1,69 @@
+"""What a command works on: the manifests that it is given, or those of the project."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stubwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from stubwright.commands.shared.console import Printer
+    from stubwright.project.build import Target
+    from stubwright.project.config import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a verb works on: the manifests, where their packages go, and whether that is the whole project."""
+
+    manifests: tuple[str, ...]
+    target: Target
+    whole: bool
+    project: Project | None
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be given manifests, and be told how to print diagnostics."""
+    parser.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="*",
+        help="manifests (default: those of [tool.stubwright] in pyproject.toml)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    parser.add_argument("--format", choices=("text", "json", "github"), default="text", help="how to print diagnostics")
+
+
+def of(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
+    """What to work on, from the arguments and the project; None where the project's table is wrong."""
+    from stubwright.project import build
+    from stubwright.project import config as project
+
+    if output is not None and not output.strip():
+        raise UsageError("-o is empty; name a folder, such as `-o generated`")
+    found_project, problems = project.find()
+    manifests = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
+    if problems and not manifests:
+        printer.add(problems)
+        return None
+    configured_output = found_project.output if found_project is not None else None
+    usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
+    target = build.Target(
+        Path(output or configured_output or usual),
+        told=configured_output is not None and os.path.normpath(output or configured_output) == configured_output,
+        handlers=project.HANDLERS if found_project is None else found_project.handlers,
+        is_vendored=found_project is not None and found_project.is_vendored,
+    )
+    if manifests:
+        return Run(manifests, target, whole=False, project=found_project)
+    if found_project is None:
+        raise UsageError(f"no manifest is given, and no {project.FILE} here or above has a [tool.stubwright]")
+    if not found_project.manifests:
+        raise UsageError(f"no manifest is given, and [tool.stubwright] in {found_project.file} names none")
+    return Run(found_project.manifests, target, whole=True, project=found_project)

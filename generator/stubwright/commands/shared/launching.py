@@ -1,0 +1,73 @@
+"""The one server that a verb starts, or tells clients to start: from the command line to a `Launch`.
+
+Takes the manifests that a command is given; gives the checked manifest of its server, or says why there is none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stubwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from stubwright import ir
+    from stubwright.commands.shared.console import Printer
+    from stubwright.commands.shared.inputs import Run
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be told which server, and how it is started."""
+    parser.add_argument(
+        "manifests",
+        metavar="MANIFEST",
+        nargs="?",
+        default=(),
+        type=lambda path: (path,),
+        help="the server's manifest (default: the project's, where it has one)",
+    )
+    parser.add_argument(
+        "--handlers", metavar="MODULE:NAME", help="where the handlers are (default: as the manifest says)"
+    )
+    parser.add_argument(
+        "--python", metavar="FILE", help="the interpreter that runs the server (default: the one that runs stubwright)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="where packages are (default: as the project says, otherwise generated)"
+    )
+
+
+def server(work: Run, printer: Printer) -> ir.Manifest | None:
+    """The manifest of the server of a run; None if it is wrong, which the printer reports.
+
+    Raises:
+        UsageError: There are several, or it makes no server.
+    """
+    from stubwright.compile import pipeline
+    from stubwright.project.files import disk
+
+    path = manifest(work)
+    checked = pipeline.compile_manifest(path, disk.Disk())
+    if checked.manifest is None:
+        printer.add(checked.diagnostics, checked.documents)
+        return None
+    if "server" not in checked.manifest.emit:
+        raise UsageError(f"`{path}` makes only a client, because of its `emit`")
+    return checked.manifest
+
+
+def manifest(work: Run) -> str:
+    """The path of the only manifest of a run. Raises UsageError where there are several."""
+    if len(work.manifests) > 1:
+        raise UsageError(f"the project has {len(work.manifests)} manifests; name one: {', '.join(work.manifests)}")
+    return work.manifests[0]
+
+
+def interpreter(arguments: argparse.Namespace) -> str | None:
+    """What `--python` names. Raises UsageError where there is no such file."""
+    python: str | None = arguments.python
+    if python is not None and not Path(python).is_file():
+        raise UsageError(f"--python {python}: there is no such file")
+    return python

@@ -1,0 +1,226 @@
+"""Servers and their options on the command line: a URL, or a command after `--`.
+
+Takes what the parser gives; gives the source that `importing.live` reads. A word never becomes a process unless it
+stands after `--`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from stubwright.commands.shared.console import UsageError
+from stubwright_runtime.values.terminal import replace_controls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.deadline import Deadline
+    from stubwright.importers.live import ServerListing, Source
+
+_BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that, where `takes_command` is set, keeps what stands after `--` as `command`; None without a `--`.
+
+    With `only_after`, it does so only if this option stands before the `--`, which otherwise has its usual meaning.
+    """
+
+    takes_command = False
+    only_after: str | None = None
+    late: str | None = None
+    """An argument that may also stand behind options that stand behind another; argparse knows no such.
+
+    It is of one word, or of any number where its value is a list.
+    """
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse what stands before `--`."""
+        words = list(args)
+        command = None
+        at = words.index("--") if self.takes_command and "--" in words else -1
+        if at >= 0 and (self.only_after is None or self.only_after in words[:at]):
+            words, command = words[:at], words[at + 1 :]
+        parsed, rest = super().parse_known_args(words, namespace)
+        if self.late is not None and rest and not any(word.startswith("-") and word != "-" for word in rest):
+            before = getattr(parsed, self.late)
+            if isinstance(before, list):
+                setattr(parsed, self.late, [*before, *rest])
+                rest = []
+            elif not before and len(rest) == 1:
+                setattr(parsed, self.late, tuple(rest))
+                rest = []
+        if rest:  # told here, with this command's own usage
+            takes_one = self.takes_command and (self.only_after is None or self.only_after in words)
+            lacks_dashes = takes_one and command is None
+            hint = (
+                f"; put `--` before a command, as in: {self.prog} -- {_complete_command(parsed, rest)}"
+                if lacks_dashes
+                else ""
+            )
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        if self.takes_command:
+            parsed.command = command
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        """As of any parser, but that no word of the command line colours what a terminal shows."""
+        super().error(replace_controls(message))
+
+
+def reaching(parser: CommandParser, only_after: str | None = None) -> None:
+    """Let a verb take a command, and what a URL or a command needs to be reached."""
+    parser.takes_command, parser.only_after = True, only_after
+    parser.add_argument(
+        "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
+    )
+    parser.add_argument(
+        "--env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
+    )
+
+
+def options(parser: CommandParser, only_after: str | None = None) -> None:
+    """Let a verb be told how to reach a server, and how long and how much it may send."""
+    reaching(parser, only_after)
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds,
+        help="how long the import may take in all (default: 60; a command has 600 more until its first answer)",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        metavar="SIZE",
+        type=_parse_size,
+        help="how much the server may send in all, after decompression, such as 256MiB (default: 64MiB)",
+    )
+
+
+def deadline(arguments: argparse.Namespace) -> Deadline:
+    """The time that `--timeout` gives, from now on."""
+    from stubwright.importers import live
+    from stubwright.importers.deadline import Deadline
+
+    return Deadline(arguments.timeout or live.TIMEOUT)
+
+
+def manifest(
+    source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
+) -> Callable[[], ImportResult]:
+    """What queries a server and makes a manifest of its lists, within the bounds of the command line."""
+
+    def run_import() -> ImportResult:
+        from stubwright.importers import live
+
+        listing = live.read(
+            source,
+            deadline.seconds,
+            arguments.max_bytes or live.MAX_BYTES,
+            starting=live.STARTING if isinstance(source, live.Command) and not arguments.timeout else None,
+            started=deadline.restart,
+        )
+        with deadline.enforce():
+            return make(listing)
+
+    return run_import
+
+
+def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
+    """The server that the command line names.
+
+    Raises:
+        UsageError: It names none or two, or an option does not fit.
+    """
+    if (url is None) == (command is None):
+        raise UsageError("name one server: a URL, or a command after `--`")
+    headers = dict(header(text) for text in arguments.header)
+    environment = dict(variable(text) for text in arguments.env)
+    if command is not None:
+        if not command:
+            raise UsageError("the command after `--` is empty")
+        if headers:
+            raise UsageError("--header is for a URL; a command has no headers")
+        from stubwright.importers.live import Command
+
+        return Command(command, environment)
+    if environment:
+        raise UsageError("--env is for a command; a URL has no environment")
+    from stubwright.importers.live import Endpoint
+
+    return Endpoint(_check_url(url or ""), headers)
+
+
+def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
+    """The command that was meant, as far as its words are known."""
+    first = getattr(parsed, "url", None)
+    return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
+
+
+def name(source: Source) -> str:
+    """A name for a server that has none: its host, or its program."""
+    words = getattr(source, "words", None)
+    return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
+
+
+def _check_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise UsageError(f"`{text}` is not an http or https URL; a command stands after `--`, as in: -- {text}")
+    return text
+
+
+def header(text: str) -> tuple[str, str]:
+    """The name and the value that a `--header` means. Raises UsageError, which shows no value."""
+    key, colon, value = text.partition(":")
+    # The value may be a secret, so it is never shown.
+    if not colon or not key.strip() or not key.strip().isascii():
+        raise UsageError("--header takes NAME:VALUE, such as `Authorization: Bearer …`")
+    if not value.isascii() or not value.strip().isprintable():
+        raise UsageError(f"the value of the header `{key.strip()}` has a character that no header can have")
+    return key.strip(), value.strip()
+
+
+def variable(text: str) -> tuple[str, str]:
+    """The name and the value that an `--env` means. Raises UsageError, which shows no value."""
+    key, equals, value = text.partition("=")
+    if not key:
+        raise UsageError("--env takes NAME or NAME=VALUE")
+    if equals:
+        return key, value
+    environment: Mapping[str, str] = os.environ
+    if key not in environment:
+        raise UsageError(f"--env {key}: there is no such variable here")
+    return key, environment[key]
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds. Raises argparse.ArgumentTypeError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < 1_000_000:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a positive number of seconds")
+    return seconds
+
+
+def _parse_size(text: str) -> int:
+    match = re.fullmatch(r"([1-9][0-9]{0,14})(B|KiB|MiB|GiB)?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a size, such as 64MiB")
+    return int(match[1]) * _BYTES[match[2] or "B"]

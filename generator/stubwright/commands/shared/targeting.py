@@ -1,0 +1,42 @@
+"""`--target`: the clients and APIs that tools are judged by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.commands.shared.console import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+
+def option(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be told by which targets."""
+    parser.add_argument(
+        "--target",
+        metavar="TARGET",
+        action="append",
+        default=[],
+        help="a client or an API that must take the tools, in place of the manifest's `targets`; may be repeated",
+    )
+
+
+def of(arguments: argparse.Namespace) -> Sequence[str]:
+    """The targets that are chosen, each once.
+
+    Raises:
+        UsageError: There is no such target.
+    """
+    return tuple(dict.fromkeys(known(name) for name in arguments.target))
+
+
+def known(name: str) -> str:
+    """The name of a target. Raises UsageError where there is none of that name."""
+    from stubwright.diagnostics.suggestions import did_you_mean
+    from stubwright.targets import TARGETS
+
+    if name not in TARGETS:
+        fix = did_you_mean(name, [*TARGETS], "targets")
+        raise UsageError(f"there is no target `{name}`; {fix or 'see `stubwright targets`'}")
+    return name

@@ -1,0 +1,211 @@
+"""What runs read, and when that changes: files, and those that a pattern would find.
+
+Takes what a command works on; gives a turn for each run that is due. Folders are watched one by one, and a file by its
+name in its folder: editors replace files, and what is missing may come.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from watchfiles import Change
+
+    from stubwright.commands.shared.inputs import Run
+    from stubwright.project.files.disk import Disk
+
+_PAUSE = 100
+"""Milliseconds without a change after which several saves count as one."""
+
+_WAKE = 250
+"""Milliseconds after which the watcher says that nothing happened."""
+
+_MAGIC = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Files that a pattern finds: the folder above its first part with a wildcard, and the parts from there."""
+
+    base: Path
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: str | Path, pattern: str) -> Pattern:
+        """A pattern that counts from a folder."""
+        *above, name = pattern.split("/")
+        fixed = next((index for index, part in enumerate(above) if _MAGIC.search(part)), len(above))
+        return cls(Path(os.path.realpath(Path(folder, *above[:fixed]))), (*above[fixed:], name))
+
+    def folders(self) -> Iterator[Path]:
+        """The folders in which a file or a folder that comes may match."""
+        yield self.base
+        for count in range(1, len(self.parts)):
+            yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
+
+    def files(self) -> Iterator[Path]:
+        """The files that match now."""
+        return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
+
+    def may_find(self, path: Path) -> bool:
+        """Whether a change of a path, whose folder is one of these, may change what matches."""
+        return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """All that runs read. The files need not be there; `is_whole` says that none was too broken to tell of others."""
+
+    files: frozenset[Path]
+    patterns: frozenset[Pattern]
+    is_whole: bool = True
+
+    def after(self, previous: Inputs) -> Inputs:
+        """These inputs, with the previous ones if these are incomplete."""
+        if self.is_whole:
+            return self
+        return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
+
+    def folders(self) -> frozenset[Path]:
+        """The folders to watch, which need not be there either."""
+        return frozenset(path.parent for path in self.files).union(*(pattern.folders() for pattern in self.patterns))
+
+    def matches(self) -> frozenset[Path]:
+        """The files that the patterns find now."""
+        return frozenset[Path]().union(*(pattern.files() for pattern in self.patterns))
+
+
+def inputs(work: Run, *, imported: bool = False) -> Inputs:
+    """What a run reads. The run itself reports errors in it.
+
+    Args:
+        work: What the run works on.
+        imported: Name what handwritten modules import of the project, too.
+    """
+    from stubwright import diagnostics
+    from stubwright.compile import source
+    from stubwright.project.files import disk
+
+    files: set[str | Path] = {*_find_project_files(work)}
+    patterns = [Pattern.of(work.project.folder, pattern) for pattern in work.project.patterns] if work.project else []
+    is_whole = True
+    for path in work.manifests:
+        bundle, problems = source.load(path, _Recorder(disk.Disk(), files, patterns))
+        is_whole = is_whole and not diagnostics.has_errors(problems)
+        if bundle is not None:
+            files.update(
+                _find_handwritten(bundle.documents[bundle.entry].value, work.target.handlers, imported=imported)
+            )
+    return Inputs(
+        frozenset(real_path for path in files for real_path in _resolve_links(path)), frozenset(patterns), is_whole
+    )
+
+
+def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
+    """A turn for each run that is due: one at the start, and one after each change of what is read.
+
+    Args:
+        read: Says what is read as things are; None if that is unknown.
+    """
+    import watchfiles
+
+    current = read() or Inputs(frozenset(), frozenset())
+    folders = current.folders()
+
+    def concerns(change: Change, changed: str) -> bool:
+        path = Path(changed)
+        if path in folders:  # a folder that came or went, perhaps with all that was watched in it
+            return change is not watchfiles.Change.modified
+        return path in current.files or any(pattern.may_find(path) for pattern in current.patterns)
+
+    is_due = True
+    while True:
+        folders, matches = current.folders(), current.matches()
+        existing = _find_existing(folders)
+        for changes in watchfiles.watch(
+            *existing,
+            watch_filter=concerns,
+            step=_PAUSE,
+            rust_timeout=_WAKE,
+            yield_on_timeout=True,
+            recursive=False,
+            ignore_permission_denied=True,
+        ):
+            changed = {Path(path) for _, path in changes}
+            is_due = is_due or bool(changed & (current.files | folders) or _find_existing(folders - existing))
+            is_due = is_due or (bool(changed) and (current.folders(), current.matches()) != (folders, matches))
+            if not is_due:
+                continue
+            # What is read is looked up, and the run made, while changes are seen already, so that none is missed.
+            current = (read() or current).after(current)
+            next_folders = current.folders()
+            if changed & folders or next_folders != folders or _find_existing(next_folders) != existing:
+                break
+            matches = current.matches()
+            yield
+            is_due = False
+
+
+def _find_existing(folders: frozenset[Path]) -> frozenset[Path]:
+    return frozenset(folder for folder in folders if folder.is_dir())
+
+
+class _Recorder:
+    """Reads files as a disk does, and notes what it is asked for."""
+
+    def __init__(self, disk: Disk, files: set[str | Path], patterns: list[Pattern]) -> None:
+        self._disk = disk
+        self._files = files
+        self._patterns = patterns
+
+    def read(self, path: str) -> bytes:
+        self._files.add(path)
+        return self._disk.read(path)
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        paths = self._disk.glob(folder, pattern)
+        self._patterns.append(Pattern.of(folder, pattern))
+        return paths
+
+    def within(self, path: str, folder: str) -> bool:
+        self._files.add(path)  # a link that leads out of the folder is not read, but may be mended
+        return self._disk.within(path, folder)
+
+
+def _find_project_files(work: Run) -> Iterator[Path]:
+    """Where the project's own file is, and where a nearer one could come."""
+    from stubwright.project import config
+
+    working_folder = Path.cwd()
+    last = working_folder if work.project is None else Path(os.path.normpath(working_folder / work.project.folder))
+    for folder in (working_folder, *working_folder.parents):
+        yield folder / config.FILE
+        if folder == last:
+            return
+
+
+def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
+    """Where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
+    python = entry.get("python") if isinstance(entry, dict) else None
+    reference = python.get("handlers") if isinstance(python, dict) else None
+    module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
+    if all(module.split(".")):
+        from stubwright.project.handwritten import modules
+
+        yield from modules.candidates(module, folders)
+        if imported:
+            yield from modules.reached(module, folders)
+
+
+def _resolve_links(path: str | Path) -> Iterator[Path]:
+    """A file by its name in its folder, and, where that is a link, the file that it leads to."""
+    folder, name = os.path.split(os.path.normpath(path))
+    yield Path(os.path.realpath(folder), name)
+    yield Path(os.path.realpath(path))

@@ -1,0 +1,57 @@
+"""`stubwright targets`: what clients and APIs take, with where each rule is said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import targeting
+from stubwright.commands.shared.console import out
+
+if TYPE_CHECKING:
+    import argparse
+
+    from stubwright.targets import Target
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    targets = verbs.add_parser(
+        "targets",
+        help="show what clients and APIs take, and who says so",
+        epilog="`targets: [NAME, …]` in a manifest, or `stubwright check --target NAME`, judges tools by them.",
+    )
+    targets.add_argument("names", metavar="TARGET", nargs="*", help="one of them; without any, all are listed")
+    targets.add_argument("--json", action="store_true", help="print the table as JSON")
+    targets.set_defaults(verb=_show)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from stubwright.targets import TARGETS
+
+    chosen = [TARGETS[targeting.known(name)] for name in arguments.names] or [*TARGETS.values()]
+    if arguments.json:
+        out(json.dumps({target.name: _to_json(target) for target in chosen}, indent=2) + "\n")
+    elif arguments.names:
+        out("\n".join(map(_describe, chosen)))
+    else:
+        width = max(map(len, TARGETS))
+        out("".join(f"{target.name:<{width}}  {target.title}\n" for target in chosen))
+    return 0
+
+
+def _describe(target: Target) -> str:
+    from stubwright.targets.wording import say
+
+    lines = [f"{target.name}: {target.title}", f"Otherwise {target.consequence}.", ""]
+    for rule in target.rules:
+        lines += [f"- {say(rule)}", f"  {rule.certainty}, read {rule.read}: {rule.source}"]
+    return "\n".join(lines) + "\n"
+
+
+def _to_json(target: Target) -> dict[str, Any]:
+    rules = [
+        {"rule": rule.kind, "value": rule.value, "source": rule.source, "read": rule.read, "certainty": rule.certainty}
+        for rule in target.rules
+    ]
+    return {"title": target.title, "consequence": target.consequence, "rules": rules}

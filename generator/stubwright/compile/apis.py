@@ -1,0 +1,100 @@
+"""The APIs of a manifest as they are meant: with what overlays change, and with what they set for all their tools.
+
+Takes a bundle; gives each API with its places. An overlay on an API is a JSON merge patch (RFC 7396).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright.compile import overlays
+from stubwright.diagnostics import Place
+from stubwright_runtime.http.requests import HOLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.source import Bundle
+    from stubwright.ir import Json
+
+_CONSTANT = ("headers", "query")
+"""The parts of a request that an API can say for all calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API. `patches` are what overlays change, the strongest last; `settings` has them in it."""
+
+    name: str
+    place: Place
+    settings: Mapping[str, Json]
+    patches: tuple[overlays.Patch, ...] = ()
+
+
+def declared(bundle: Bundle) -> tuple[Api, ...]:
+    """All APIs, in the order of the files; one that is declared twice is there twice."""
+    patches: dict[str, list[overlays.Patch]] = {}
+    for place, name, patch in patched(bundle):
+        patches.setdefault(name, []).insert(0, (place, patch))
+    return tuple(
+        Api(name, Place(path, ("apis", name)), _meant(api, patches.get(name, ())), tuple(patches.get(name, ())))
+        for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest")
+        for name, api in (bundle.documents[path].value.get("apis") or {}).items()
+    )
+
+
+def patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    """Each API's entry in each `overlay`, the including files first."""
+    for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest"):
+        overlay = bundle.documents[path].value.get("overlay") or {}
+        for name, patch in (overlay.get("apis") or {}).items():
+            yield Place(path, ("overlay", "apis", name)), name, patch or {}
+
+
+def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+    """The arguments of a tool that its API sets, with the places that say so, the strongest last.
+
+    They are those under `bind`, and those that a tool sends as a header or a parameter that the API has for all calls.
+
+    Args:
+        api: The API that the tool calls.
+        wire: The tool.
+        http: Its call.
+    """
+    schema = wire.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return
+    for section in _CONSTANT:
+        said: Mapping[str, Json] = api.settings.get(section) or {}
+        for key, value in (http.get(section) or {}).items():
+            argument = HOLE.fullmatch(value["value"] if isinstance(value, dict) else value)
+            name = next((name for name in said if _is_same(section, name, key)), "")
+            constant = said.get(name)
+            if constant is not None and argument is not None and argument[1] in properties:
+                binding = {"value": constant} if isinstance(constant, str) else constant
+                yield api.place / section / name, {argument[1]: binding}
+    if own := {name: binding for name, binding in (api.settings.get("bind") or {}).items() if name in properties}:
+        yield api.place, own
+
+
+def without(examples: Json, binds: Mapping[str, Json]) -> list[Json]:
+    """A tool's examples without the arguments that its API sets."""
+    return [
+        {
+            **example,
+            "input": {name: value for name, value in (example.get("input") or {}).items() if name not in binds},
+        }
+        for example in examples
+    ]
+
+
+def _meant(api: Mapping[str, Json], patches: tuple[overlays.Patch, ...] | list[overlays.Patch]) -> Mapping[str, Json]:
+    for _, patch in patches:
+        api = overlays.merge_patch(api, patch)
+    return api
+
+
+def _is_same(section: str, one: str, other: str) -> bool:
+    return one == other or (section == "headers" and one.lower() == other.lower())

@@ -1,0 +1,152 @@
+"""What the manifest's targets say of its tools, as diagnostics.
+
+Takes a lowered manifest, since clients get what goes on the wire; gives errors for what a target is known to refuse,
+and warnings for what is only reported. A manifest that names no target is judged by the portable one, as a lint.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from stubwright import targets
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.diagnostics import Pointer
+    from stubwright.targets import Finding
+
+_NAMES: Final = frozenset({"name", "long name"})
+_PROPERTIES: Final = frozenset({"property", "root property"})
+IGNORED: Final = frozenset({"ignores", "ignores at root"})
+"""The kinds of rules after which a tool is taken, but not all that it says."""
+
+_BOUNDS: Final = frozenset(
+    {"tools", "description", "optional properties", "unions", "levels", "properties", "characters", "enum values"}
+    | {"large enum"}
+)
+PROJECTED: Final = frozenset({"openai-strict", "anthropic-strict"})
+"""The targets whose rules few tools keep as they are; most of what breaks them is solved by a projection."""
+
+_OF_MCP: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequence[str] = ()) -> list[Diagnostic]:
+    """What the targets of a manifest do not take.
+
+    Args:
+        manifest: The manifest.
+        file: The entry file, as places have it.
+        part: The names of the tools that are looked at by themselves.
+        chosen: The targets, in place of those that the manifest names.
+    """
+    names = chosen or manifest.targets
+    if not names and "server" not in manifest.emit:
+        return []  # nobody here can change the server
+    unknown = [name for name in names if name not in targets.TARGETS]
+    if unknown:
+        return [_report_unknown(name, manifest, file) for name in unknown]
+    tools = targets.listed((tool.definition for tool in manifest.tools), str(manifest.server["name"]))
+    looked_at = [tool for tool in tools if tool.name in part]
+    by_name = {tool.name: tool for tool in manifest.tools}
+    shared = {shared.name: shared.schema.place for shared in manifest.shared}
+    found = [
+        finding
+        for name in names or (targets.PORTABLE,)
+        for finding in targets.judge(tools, targets.TARGETS[name], looked_at)
+        if not _is_said_by_mcp(finding)
+    ]
+    names_of_tools = {(finding.target.name, finding.tool): finding for finding in reversed(found) if _is_name(finding)}
+    return [
+        Diagnostic(_code(finding), describe(finding), place(finding, file, by_name, shared), advise(finding))
+        for finding in found
+        if not _is_name(finding) or names_of_tools[finding.target.name, finding.tool] is finding
+    ]
+
+
+def _is_name(finding: Finding) -> bool:
+    return finding.rule.kind in _NAMES
+
+
+def _is_said_by_mcp(finding: Finding) -> bool:
+    """Whether it is about a name that MCP itself does not allow, which another warning says."""
+    is_name = finding.rule.kind == "name" and not finding.rule.is_sure
+    return is_name and not _OF_MCP.fullmatch(finding.tool or "")
+
+
+def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
+    place = Place(file, ("targets", manifest.targets.index(name))) if name in manifest.targets else None
+    return Diagnostic("SW284", f"there is no target `{name}`", place, did_you_mean(name, [*targets.TARGETS], "targets"))
+
+
+def describe(finding: Finding) -> str:
+    """What is wrong, as a sentence."""
+    subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
+    others = f", and in {finding.others} more {'place' if finding.others == 1 else 'places'}" if finding.others else ""
+    return f"{subject}{others}, which {_say_what_it_does(finding)}"
+
+
+def advise(finding: Finding) -> str:
+    """What to do about it, what happens otherwise, and who says so."""
+    target = finding.target
+    if finding.rule.kind in IGNORED:
+        otherwise = "models do not learn of it"
+    elif target.name in PROJECTED:
+        otherwise = f"use what `stubwright export --target {target.name}` writes: {target.consequence}"
+    else:
+        otherwise = target.consequence
+    return f"{finding.fix}; otherwise {otherwise} ({finding.rule.source})"
+
+
+def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Mapping[str, Place]) -> Place:
+    """Where it stands in the source.
+
+    Args:
+        finding: The finding.
+        file: The entry file, which what is about all tools is said of.
+        tools: The tools by their names.
+        shared: The places of shared schemas by their names.
+    """
+    if finding.tool is None:
+        return Place(file, ("server", "name"))
+    return _locate(tools[finding.tool], finding.pointer, shared)
+
+
+def _say_what_it_does(finding: Finding) -> str:
+    if finding.rule.kind in IGNORED:
+        return f"`{finding.target.name}` leaves out"
+    if finding.target.name == targets.PORTABLE:
+        return "some clients refuse"
+    return f"`{finding.target.name}` {'refuses' if finding.rule.is_sure else 'is reported to refuse'}"
+
+
+def _code(finding: Finding) -> str:
+    kind, is_sure = finding.rule.kind, finding.rule.is_sure
+    if kind in IGNORED:
+        return "SW354"
+    if kind in _NAMES:
+        return "SW280" if is_sure else "SW311"
+    if kind in _PROPERTIES:
+        return "SW281" if is_sure else "SW351"
+    if kind in _BOUNDS:
+        return "SW283" if is_sure else "SW353"
+    if is_sure:
+        return "SW282"
+    return "SW313" if kind == "plain root" else "SW352"
+
+
+def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
+    """Where something in a tool's definition stands in the source; a bundled schema stands among the shared ones."""
+    if pointer[:1] != ("inputSchema",):
+        return tool.place / pointer[0]
+    below = pointer[1:]
+    place = Place(tool.input.place.file, (*tool.input.place.pointer, *below))
+    if len(below) > 1 and below[0] in ("$defs", "definitions"):
+        name = tool.input.shared.get(f"#/{below[0]}/{below[1]}")
+        if name is not None and name in shared:
+            place = Place(shared[name].file, (*shared[name].pointer, *below[2:]))
+    return place.key() if below and isinstance(below[-1], str) else place

@@ -1,0 +1,83 @@
+"""Toolsets: named parts of the tools, by names and patterns.
+
+Takes a resolved manifest; gives what is wrong, and of each toolset the names of its tools, in the manifest's order.
+With `readOnly: true` a pattern takes only tools that say `readOnlyHint: true`, and a name of any other is an error.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import TYPE_CHECKING, Final
+
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+
+_WILD: Final = frozenset("*?[")
+
+
+def check(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Each entry of a toolset names a tool or matches one, and none is of a tool that its `readOnly` keeps out."""
+    names = [tool.name for tool in resolved.tools]
+    by_name = {tool.name: tool for tool in resolved.tools}
+    for name, toolset in _declared(resolved).items():
+        for index, pattern in enumerate(toolset["tools"]):
+            place = Place(resolved.bundle.entry, ("toolsets", name, "tools", index))
+            found = _matching(pattern, names)
+            if not found:
+                fix = None if _is_wild(pattern) else did_you_mean(pattern, names, "tools")
+                yield Diagnostic(
+                    "SW285", f"no tool is called `{pattern}`, which the toolset `{name}` names", place, fix
+                )
+            elif toolset.get("readOnly") and not _is_wild(pattern) and not _is_read_only(by_name[pattern]):
+                yield Diagnostic(
+                    "SW286",
+                    f"`{pattern}` is in the read-only toolset `{name}`, and does not say that it is read-only",
+                    place,
+                    "take it out, or set `annotations: {readOnlyHint: true}` if it changes nothing",
+                )
+            elif toolset.get("readOnly") and not any(_is_read_only(by_name[each]) for each in found):
+                yield Diagnostic(
+                    "SW286",
+                    f"no tool that `{pattern}` matches says that it is read-only, as the toolset `{name}` demands",
+                    place,
+                    "set `annotations: {readOnlyHint: true}` on those that change nothing",
+                )
+
+
+def lower(resolved: Resolved) -> dict[str, Json]:
+    """The toolsets as the package's `manifest.json` has them, with the names of their tools."""
+    names = [tool.name for tool in resolved.tools]
+    read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
+    lowered = {}
+    for name, toolset in _declared(resolved).items():
+        found = {each for pattern in toolset["tools"] for each in _matching(pattern, names)}
+        if toolset.get("readOnly"):
+            found &= read_only
+        shown = {key: toolset[key] for key in ("title", "description", "readOnly") if key in toolset}
+        lowered[name] = {**shown, "tools": [each for each in names if each in found]}
+    return lowered
+
+
+def _declared(resolved: Resolved) -> Mapping[str, Mapping[str, Json]]:
+    return resolved.entry.get("toolsets") or {}
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    if not _is_wild(pattern):
+        return [name for name in names if name == pattern]
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+
+def _is_wild(pattern: str) -> bool:
+    return not _WILD.isdisjoint(pattern)
+
+
+def _is_read_only(tool: Declared) -> bool:
+    annotations = tool.wire.get("annotations")
+    return isinstance(annotations, dict) and annotations.get("readOnlyHint") is True

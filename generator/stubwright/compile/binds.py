@@ -1,0 +1,28 @@
+"""Arguments that the server sets from the caller's claims: what callers may send is the schema without them.
+
+Takes an `inputSchema` and the names under `bind`; gives the schema that goes on the wire, and what the server needs to
+put them in again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+
+def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
+    """An `inputSchema` as callers see it."""
+    rest = {**schema, "properties": {name: each for name, each in schema["properties"].items() if name not in bound}}
+    if required := [name for name in schema.get("required") or () if name not in bound]:
+        rest["required"] = required
+    else:
+        rest.pop("required", None)
+    return rest
+
+
+def completed(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
+    """What `bind` says, each with the schema of its argument, so that the server need not look elsewhere."""
+    return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

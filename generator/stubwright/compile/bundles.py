@@ -1,0 +1,83 @@
+"""What many tools carry on the wire, and a package keeps once.
+
+Each tool goes out with all the schemas that it leads to (MCP has no place for schemas that tools share), and of an API
+whose schemas lead to each other every tool leads to hundreds of them. Where what is bundled into a schema is large, the
+package's `manifest.json` has the schema without it, and each shared schema once; the server puts them together again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.jsonschema import bundling, dialects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+    from stubwright.jsonschema.references import Key
+
+LARGE: Final = 16_384
+"""Bytes of bundled schemas, as JSON, from which on they are kept once."""
+
+_KEYWORD: Final = dialects.DRAFT_2020_12.defs
+
+
+@dataclass
+class Bundles:
+    """The shared schemas that are kept once, and by tool and field those that its schema refers to."""
+
+    resolved: Resolved
+    _schemas: dict[Key, Json] = field(default_factory=dict)
+    _tools: dict[str, dict[str, Json]] = field(default_factory=dict)
+    _sizes: dict[Key, int] = field(default_factory=dict)
+    _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
+
+    def without(self, tool: Declared) -> Mapping[str, Json]:
+        """The schemas of a tool, by field, whose bundled schemas are kept here instead."""
+        schemas: dict[str, Json] = {}
+        if self.resolved.inlines:
+            return schemas
+        for name, outline in self.resolved.schemas(tool):
+            bundled = self.resolved.bundled(outline)
+            if bundled.uses and outline.dialect.defs == _KEYWORD and self._is_large(bundled.uses):
+                schemas[name] = bundled.own
+                self._tools.setdefault(tool.name, {})[name] = [key.name for key in bundled.uses]
+        return schemas
+
+    def document(self) -> dict[str, Any]:
+        """All of it, as `manifest.json` has it; nothing where there is nothing."""
+        if not self._tools:
+            return {}
+        outlines = self.resolved.shared
+        schemas = {
+            key.name: {"uses": [other.name for other in outlines[key].shared()], "schema": schema}
+            for key, schema in sorted(self._schemas.items(), key=lambda entry: entry[0].name)
+        }
+        return {"bundled": {"tools": self._tools, "schemas": schemas}}
+
+    def _is_large(self, uses: tuple[Key, ...]) -> bool:
+        """Whether what these lead to is large; if so, it is kept."""
+        if uses not in self._large:
+            keys = self.resolved.shared_schemas.reached_from(uses)
+            alone = not any(self._names[key.name] > 1 for key in keys)
+            self._large[uses] = alone and sum(map(self._size, keys)) >= LARGE
+            if self._large[uses]:
+                shared = self.resolved.shared_schemas
+                self._schemas |= {key: bundling.kept(key, _KEYWORD, shared) for key in keys}
+        return self._large[uses]
+
+    @cached_property
+    def _names(self) -> Counter[str]:
+        return Counter(key.name for key in self.resolved.shared)
+
+    def _size(self, key: Key) -> int:
+        from pydantic_core import to_json
+
+        if key not in self._sizes:
+            self._sizes[key] = len(to_json(self.resolved.shared[key].schema))
+        return self._sizes[key]

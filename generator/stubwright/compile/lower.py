@@ -1,0 +1,360 @@
+"""Checked manifest to IR: fragments in order, names prefixed, overlays applied, references bundled.
+
+Takes a resolved manifest without errors and gives the `ir.Manifest` that planning reads. It checks nothing and changes
+no value of the documents: what goes on the wire is as it was written, key order, nulls and unknown fields included, but
+for prefixes, bundled references and extensions.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stubwright import ir, naming
+from stubwright.compile import binds, handles, shape
+from stubwright.compile.audience import toolsets
+from stubwright.compile.bundles import Bundles
+from stubwright.compile.resolve import Declared, Resolved, meant
+from stubwright.compile.uritemplates import variables
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.pointers import pointer_text
+from stubwright.pycode import Name
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stubwright.compile.source import File
+    from stubwright.diagnostics import Place
+    from stubwright.jsonschema.references import Key, Outline
+
+FORMAT = 1
+"""The version of the manifest's format, and of `manifest.json`."""
+
+_EXTENSION = frozenset({"stubwright"})
+_NOT_SERVED = frozenset({"lint"})
+_OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
+
+_BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
+"""MIME types of what is never text, whatever its bytes are."""
+
+
+def lower(resolved: Resolved, source: str) -> ir.Manifest:
+    """Lower a manifest.
+
+    Args:
+        resolved: A manifest that `rules.check` finds no error in.
+        source: Its path as headers of generated files show it.
+    """
+    entry = resolved.entry
+    python = entry.get("python") or {}
+    server = entry["server"]
+    formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
+    wire_names = frozenset(tool.name for tool in resolved.tools)
+    apis, handle_kinds = {api.name: api.settings for api in resolved.apis}, handles.declared(resolved)
+    kinds = [*handles.kinds(resolved)]
+    lowered = [_tool(tool, resolved, wire_names, apis, handle_kinds) for tool in resolved.tools]
+    bundles = Bundles(resolved)
+    as_written = [tool for tool in resolved.tools if not _is_changed(tool)]
+    apart = {tool.name: bundles.without(tool) for tool in as_written}
+    primitives = {
+        section: [_primitive(primitive, resolved) for primitive in resolved.primitives[section]]
+        for section in vocabulary.PRIMITIVES
+    }
+    listed: dict[vocabulary.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
+        vocabulary.TOOLS: lowered,
+        **primitives,
+    }
+    return ir.Manifest(
+        source=source,
+        server=server,
+        package=Name(python["package"]) if python.get("package") else naming.package(server["name"]),
+        stem=naming.server_stem(server["name"]),
+        handlers=python.get("handlers"),
+        tools=tuple(tool for tool, _ in lowered),
+        resources=tuple(primitive for primitive, _ in primitives[vocabulary.RESOURCES]),
+        templates=tuple(primitive for primitive, _ in primitives[vocabulary.TEMPLATES]),
+        prompts=tuple(primitive for primitive, _ in primitives[vocabulary.PROMPTS]),
+        files={_packed(file): file.data for file in resolved.bundle.files.values()},
+        shared=(*_shared(resolved), *_states(kinds, resolved)),
+        emit=frozenset(entry.get("emit") or ("server", "client")),
+        formats=formats,
+        refs="inlined" if resolved.inlines else "bundled",
+        handles=tuple(kind for kind, _ in kinds),
+        targets=tuple(entry.get("targets") or ()),
+        budget=entry.get("budget") or {},
+        document={
+            "stubwright": FORMAT,
+            "server": server,
+            "formats": formats,
+            **{key: entry[key] for key in _OF_ALL if entry.get(key)},
+            **({"apis": apis} if apis else {}),
+            **({"toolsets": offered} if (offered := toolsets.lower(resolved)) else {}),
+            **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
+            **{
+                section.name: [
+                    _entry(
+                        primitive.definition,
+                        apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
+                        extension,
+                    )
+                    for primitive, extension in ones
+                ]
+                for section, ones in listed.items()
+                if ones or section is vocabulary.TOOLS
+            },
+            **bundles.document(),
+        },
+    )
+
+
+def _is_changed(tool: Declared) -> bool:
+    """Whether a tool goes on the wire with other schemas than it is written with."""
+    return bool(tool.extension.get("bind")) or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
+
+
+def _entry(
+    definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
+) -> Mapping[str, ir.Json]:
+    """An entry of `manifest.json`; `apart` are its schemas without what is kept once."""
+    if not apart and not extension:
+        return definition
+    entry = {key: apart.get(key, value) for key, value in definition.items()}
+    return {**entry, "stubwright": extension} if extension else entry
+
+
+def _tool(
+    declared: Declared,
+    resolved: Resolved,
+    names: frozenset[str],
+    apis: Mapping[str, ir.Json],
+    handle_kinds: Mapping[str, ir.Json],
+) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
+    """A tool, and what the package's `manifest.json` keeps of its extension."""
+    wire, extension = declared.wire, dict(declared.extension)
+    deprecated = extension.get("deprecated")
+    if deprecated and "use" in deprecated:
+        deprecated = {**deprecated, "use": meant(deprecated["use"], declared, names)}
+        extension["deprecated"] = deprecated
+    schemas = {field: _schema(outline, resolved) for field, outline in resolved.schemas(declared)}
+    sent = {field: schema.wire for field, schema in schemas.items()}
+    marked = {field: schema.handles for field, schema in schemas.items()}
+    if resolved.inlines:
+        sent = {field: resolved.inlined(outline).wire for field, outline in resolved.schemas(declared)}
+        for field in [field for field, pointers in marked.items() if pointers]:
+            sent[field], marked[field] = handles.sent_inline(schemas[field])
+    http = _http(extension.get("http") or {}, apis)
+    if http:
+        extension["http"] = http
+    if not shape.SHAPING.isdisjoint(http):
+        schemas = _shaped(schemas, http, declared)
+        sent = {field: shape.shaped(field, sent.get(field), http) for field in schemas}
+    bound: Mapping[str, ir.Json] = extension.get("bind") or {}
+    if bound:
+        extension["bind"] = binds.completed(sent["inputSchema"], bound)
+        sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
+    changed: dict[str, ir.Json] = {"name": declared.name, **sent}
+    annotations = wire.get("annotations")
+    description = handles.described(wire.get("description"), handles.made(marked), handle_kinds)
+    if description != wire.get("description"):
+        changed["description"] = description
+    # Where nothing says what the result holds, its text may hold the id of a handle that was made.
+    has_handles = bool(handle_kinds) and (any(marked.values()) or "outputSchema" not in schemas)
+    if has_handles:
+        extension["handles"] = {
+            handles.SIDES[field]: handles.places(outline) for field, outline in marked.items() if outline
+        }
+    policy = {**(resolved.entry.get("policy") or {}), **(extension.get("policy") or {})}
+    tool = ir.Tool(
+        name=declared.name,
+        names=declared.names,
+        description=description if isinstance(description, str) else None,
+        definition={key: value for key, value in {**wire, **changed}.items() if key not in _EXTENSION},
+        input=schemas["inputSchema"],
+        output=schemas.get("outputSchema"),
+        annotations=annotations if isinstance(annotations, dict) else {},
+        examples=_examples(extension.get("examples") or (), declared.place_of("examples")),
+        deprecated=deprecated,
+        questions=_questions(declared, resolved),
+        place=declared.place,
+        policy={key: value for key, value in policy.items() if not key.startswith("x-")},
+        http=http,
+        bound=frozenset(bound),
+        has_handles=has_handles,
+    )
+    return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
+
+
+def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
+    """The schemas that are derived for a call; a response without a schema may get one."""
+    derived: dict[str, ir.Schema] = {}
+    for field in vocabulary.SCHEMAS:
+        before = schemas.get(field)
+        wire = shape.shaped(field, None if before is None else before.wire, http)
+        if before is not None and isinstance(wire, dict):
+            derived[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
+        elif isinstance(wire, dict):
+            like = schemas["inputSchema"]
+            derived[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
+    return derived
+
+
+def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
+    """Which shared schemas are still bundled into a schema."""
+    return {
+        pointer_text((keyword, name)): shared[pointer_text((keyword, name))]
+        for keyword in ("$defs", "definitions")
+        for name in wire.get(keyword) or ()
+        if pointer_text((keyword, name)) in shared
+    }
+
+
+def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
+    """A call with what its API says of all calls, where it does not say so itself."""
+    api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
+    return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
+
+
+def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
+    """A resource, a template or a prompt, and what the package's `manifest.json` keeps of its extension."""
+    wire, extension = declared.wire, declared.extension
+    completed: Mapping[str, ir.Json] = extension.get("complete") or {}
+    primitive = ir.Primitive(
+        section=declared.section,
+        key=declared.key,
+        names=declared.names,
+        definition={
+            key: declared.name if key == "name" else value for key, value in wire.items() if key not in _EXTENSION
+        },
+        handled=ir.is_handled(extension),
+        arguments=_arguments(declared),
+        completed=tuple(completed),
+        completes=ir.is_completed_by_handlers(extension),
+        questions=_questions(declared, resolved),
+        deprecated=extension.get("deprecated"),
+        place=declared.place,
+        scopes=tuple((extension.get("policy") or {}).get("scopes") or ()),
+    )
+    served = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
+    at = declared.place / "stubwright"
+    if "file" in served:
+        served |= _content(at, wire.get("mimeType"), resolved)
+    if "messages" in served:
+        served["messages"] = [
+            {
+                key: (
+                    {**part, **_content(at / "messages" / index / key, part.get("mimeType"), resolved)}
+                    if isinstance(part, dict) and "file" in part
+                    else part
+                )
+                for key, part in message.items()
+            }
+            for index, message in enumerate(served["messages"])
+        ]
+    return primitive, served
+
+
+def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
+    """The arguments of a prompt, or the variables of a template; None for a resource."""
+    if declared.section is vocabulary.PROMPTS:
+        return tuple(
+            ir.Argument(argument["name"], argument.get("description"), argument.get("required") is True)
+            for argument in declared.wire.get("arguments") or ()
+        )
+    if declared.section is vocabulary.TEMPLATES:
+        return tuple(
+            ir.Argument(variable.name, None, variable.required, variable.many) for variable in variables(declared.key)
+        )
+    return None
+
+
+def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
+    """What the package knows of a file: where it lies inside, and whether it is text."""
+    file = resolved.bundle.files[at / "file"]
+    return {"file": _packed(file), "binary": not _is_text(file.data, mime_type or "")}
+
+
+def _packed(file: File) -> str:
+    return f"files/{file.path}"
+
+
+def _is_text(data: bytes, mime_type: str) -> bool:
+    if b"\0" in data or _BINARY.match(mime_type):
+        return False
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...]:
+    asks: Mapping[str, ir.Json] = declared.extension.get("ask") or {}
+    return tuple(
+        ir.Question(
+            name=name,
+            message=question["message"],
+            schema=(
+                None if question.get("mode") == "url" else _schema(resolved.extension_schemas[at / "schema"], resolved)
+            ),
+            answer=naming.answer(declared.names, name),
+            place=at,
+        )
+        for name, question in asks.items()
+        for at in [declared.place_of("ask", name)]
+    )
+
+
+def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
+    bundled = resolved.bundled(outline)
+    dialect, place = outline.dialect.uri, outline.place
+    rich = (resolved.entry.get("python") or {}).get("formats") == "rich"
+    return ir.Schema(bundled.wire, dialect, place, bundled.shared, bundled.own, rich, bundled.handles)
+
+
+def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
+    """The schemas under `schemas`."""
+    for key, outline in resolved.shared.items():
+        if isinstance(outline.schema, dict):
+            schema, circle = _schema(outline, resolved), _circle(key, resolved)
+            yield ir.SharedSchema(key.name, naming.shared(key.name), schema, circle=circle)
+
+
+def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Iterator[ir.SharedSchema]:
+    """The schemas of the states of handles that are no shared ones already; clients have none."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return
+    for kind, at in kinds:
+        outline = resolved.extension_schemas[at]
+        if handles.shared_whole(outline) is None and isinstance(outline.schema, dict):
+            yield ir.SharedSchema(kind.state, naming.shared(kind.state), _schema(outline, resolved))
+
+
+def _kept_states(
+    handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved
+) -> dict[str, ir.Json]:
+    """The kinds of handles as the server has them: each with all that the schema of its states refers to."""
+    return {
+        kind.name: {**handle_kinds[kind.name], "state": resolved.bundled(resolved.extension_schemas[at]).wire}
+        for kind, at in kinds
+    }
+
+
+def _circle(key: Key, resolved: Resolved) -> str | None:
+    """What the shared schemas are called by that lead to each other, this one among them."""
+    members = resolved.shared_schemas.circles[key]
+    return min(each.name for each in members) if len(members) > 1 else None
+
+
+def _examples(entries: Sequence[ir.Json], place: Place) -> tuple[ir.Example, ...]:
+    return tuple(
+        ir.Example(
+            name=entry.get("name") or f"example {index + 1}",
+            input=entry.get("input", {}),
+            output=entry.get("output"),
+            has_output="output" in entry,
+            place=place / index,
+        )
+        for index, entry in enumerate(entries)
+    )

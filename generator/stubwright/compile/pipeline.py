@@ -1,0 +1,145 @@
+"""The compiler: one pure function from a manifest's files to the files of its package.
+
+    source.load → validate → resolve → rules.check → lower → targeting.check → codegen.make_artifacts
+
+Every verb is this function with an ending of its own: `check` looks at the diagnostics alone, `generate` takes the
+artifacts, too. It reads no clock, no disk and no environment, but for the files that the reader gives and stubwright's
+own templates and runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stubwright import ir
+from stubwright.compile import lower, overlays, rules, source, validate
+from stubwright.compile.audience import budgets, targeting
+from stubwright.compile.resolve import Resolved, resolve
+from stubwright.diagnostics import Diagnostic, Place, has_errors
+
+if TYPE_CHECKING:
+    from stubwright.codegen.pages.artifacts import Artifact
+    from stubwright.codegen.pages.primitive_code import PackageCode
+    from stubwright.compile.source import Bundle, Document, Reader
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a manifest. `manifest` is None where an error stopped the compiler.
+
+    `is_clean` says that there is no diagnostic that has to do with a single tool.
+    """
+
+    manifest: ir.Manifest | None
+    diagnostics: tuple[Diagnostic, ...]
+    documents: Mapping[str, Document]
+    is_clean: bool = False
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """A manifest that was resolved and has yet to be checked; `read` gives it."""
+
+    bundle: Bundle
+    resolved: Resolved
+    diagnostics: Sequence[Diagnostic]
+    wrong: Sequence[Diagnostic]
+
+    def check(
+        self,
+        part: Resolved,
+        shown: str,
+        command: str | None = None,
+        forgiven: Collection[str] = (),
+        targets: Sequence[str] = (),
+    ) -> Result:
+        """Check the manifest, and lower it.
+
+        Args:
+            part: The resolved manifest with those of its tools that have to be checked by themselves.
+            shown: Its path as headers of generated files show it.
+            command: What generates its package, as headers show it.
+            forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+            targets: The targets that its tools are judged by, in place of those that it names.
+        """
+        bundle, resolved = self.bundle, self.resolved
+        diagnostics, wrong = [*self.diagnostics], [*self.wrong]
+        right = {tool.place for tool in resolved.tools} - {tool.place for tool in part.tools}
+        wrong += validate.schemas(bundle, right)
+        overlaid = {tool.place: tool.patches for tool in resolved.tools if tool.patches}
+        overlaid |= {api.place: api.patches for api in resolved.apis if api.patches}
+        wrong += overlays.leading(overlaid, validate.patched(resolved, right))
+        diagnostics += validate.in_order(bundle, wrong)
+        if has_errors(diagnostics):
+            return Result(None, tuple(diagnostics), bundle.documents)
+        judged = overlays.leading(overlaid, rules.check(resolved, part))
+        diagnostics = rules.suppressed(resolved, [*diagnostics, *judged])
+        if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
+            return Result(None, tuple(diagnostics), bundle.documents)
+        manifest = lower.lower(resolved, shown)
+        manifest = replace(manifest, command=command or f"stubwright generate {manifest.source}")
+        looked_at = frozenset(tool.name for tool in part.tools)
+        found = targeting.check(manifest, bundle.entry, looked_at, targets)
+        found += budgets.check(manifest, bundle.entry, looked_at)
+        unfit = rules.suppressed(resolved, [*overlays.leading(overlaid, found)])
+        diagnostics += unfit
+        if has_errors(diagnostic for diagnostic in unfit if diagnostic.code not in forgiven):
+            return Result(None, tuple(diagnostics), bundle.documents)
+        return Result(manifest, tuple(diagnostics), bundle.documents, not diagnostics)
+
+
+def compile_manifest(
+    entry: str,
+    reader: Reader,
+    shown: str | None = None,
+    command: str | None = None,
+    forgiven: Collection[str] = (),
+    targets: Sequence[str] = (),
+) -> Result:
+    """Compile the manifest at `entry`.
+
+    Args:
+        entry: Its path, as diagnostics show it.
+        reader: Reads it and what it includes.
+        shown: Its path as headers of generated files show it; by default the same.
+        command: What generates its package, as headers show it.
+        forgiven: Codes of errors in what a manifest means that do not stop the compiler.
+        targets: The targets that its tools are judged by, in place of those that it names.
+    """
+    manifest = read(entry, reader)
+    if isinstance(manifest, Result):
+        return manifest
+    return manifest.check(manifest.resolved, shown or entry, command, forgiven, targets)
+
+
+def read(entry: str, reader: Reader) -> Unchecked | Result:
+    """Read the manifest at `entry` and resolve it; a result without a manifest where that is not possible."""
+    bundle, diagnostics = source.load(entry, reader)
+    if bundle is None:
+        return Result(None, tuple(diagnostics), {})
+    wrong = list(validate.validate(bundle))
+    if has_errors(diagnostics):
+        about = [
+            diagnostic
+            for diagnostic in wrong
+            if isinstance(diagnostic.at, Place) and diagnostic.at.pointer[:1] == ("include",)
+        ]
+        return Result(None, (*diagnostics, *validate.in_order(bundle, about)), bundle.documents)
+    if has_errors(wrong):
+        wrong += validate.schemas(bundle)
+        return Result(None, (*diagnostics, *validate.in_order(bundle, wrong)), bundle.documents)
+    return Unchecked(bundle, resolve(bundle), diagnostics, wrong)
+
+
+def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = None) -> tuple[Artifact, ...]:
+    """All files of the package of a checked manifest, in a fixed order.
+
+    Args:
+        manifest: The manifest.
+        models: Waits for its models, where they were begun; by default they are made here and now.
+    """
+    from stubwright.codegen.pages import artifacts, modules
+
+    return artifacts.make_artifacts(manifest, models or (lambda: modules.make_all(manifest)))

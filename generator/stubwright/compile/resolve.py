@@ -1,0 +1,315 @@
+"""A bundle put together: its tools in order, with prefixes and overlays applied, and the outlines of its schemas.
+
+Takes a structurally valid bundle and gives views into its documents, each with its place. It changes no value and
+judges nothing.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pydantic_core
+
+from stubwright import naming
+from stubwright.compile import apis as calling
+from stubwright.compile import overlays as overlaying
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.bundling import SharedSchemas, bundle
+from stubwright.jsonschema.inlining import Inlined, inline
+from stubwright.jsonschema.references import Folder, Key, Outline, is_plain
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Mapping
+
+    from stubwright.compile.source import Bundle, Fragment
+    from stubwright.ir import Json
+    from stubwright.jsonschema.bundling import Bundled
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One tool, resource, resource template or prompt as it is declared.
+
+    `section` is the list that it stands in. `name` is its name on the wire, with the prefixes of the fragments that it
+    came through. `wire` is the whole entry as written, with what overlays change of it, and `data` the same as JSON;
+    `patches` are these changes with their places, the strongest last. `extension` is what stands under its `stubwright`
+    key and in overlays, merged; `layers` are those parts with their places, the strongest last. `names` are its Python
+    names.
+    """
+
+    section: vocabulary.Section
+    name: str
+    prefix: str
+    wire: Mapping[str, Json]
+    data: bytes
+    place: Place
+    extension: Mapping[str, Json]
+    layers: tuple[tuple[Place, Mapping[str, Json]], ...]
+    names: naming.Names
+    patches: tuple[overlaying.Patch, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What it is asked for by: its name, its URI or its URI template."""
+        return self.name if self.section.key == "name" else str(self.wire[self.section.key])
+
+    def place_of(self, *keys: str) -> Place:
+        """Where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
+        for place, layer in reversed(self.layers):
+            value: Json = layer
+            for key in keys:
+                if not isinstance(value, dict) or key not in value:
+                    break
+                value, place = value[key], place / key
+            else:
+                return place
+        return self.place
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A whole bundle.
+
+    `outlines` has the input and output schema of each tool by its place; `primitives` has the resources, resource
+    templates and prompts, in order; `shared_schemas` has the schemas under `schemas` of the manifest and its
+    fragments, in order, then those of other files that one of these refers to. `extension_schemas` are the other
+    schemas below `stubwright` keys: of questions, and of the states of handles.
+    """
+
+    bundle: Bundle
+    apis: tuple[calling.Api, ...]
+    tools: tuple[Declared, ...]
+    primitives: Mapping[vocabulary.Section, tuple[Declared, ...]]
+    outlines: Mapping[Place, Outline]
+    shared_schemas: SharedSchemas
+    extension_schemas: Mapping[Place, Outline]
+
+    @property
+    def entry(self) -> Mapping[str, Json]:
+        """The manifest itself."""
+        value: Mapping[str, Json] = self.bundle.documents[self.bundle.entry].value
+        return value
+
+    @property
+    def shared(self) -> Mapping[Key, Outline]:
+        """The shared schemas."""
+        return self.shared_schemas.outlines
+
+    @property
+    def declared(self) -> tuple[Declared, ...]:
+        """All tools, resources, resource templates and prompts."""
+        return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
+
+    def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
+        """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
+        for field in vocabulary.SCHEMAS:
+            outline = self.outlines.get(tool.place / field)
+            if outline is not None:
+                yield field, outline
+
+    def everything(self) -> tuple[Outline, ...]:
+        """All outlines."""
+        return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
+
+    def closure(self, root: Outline) -> tuple[Outline, ...]:
+        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        return self.shared_schemas.closure(root)
+
+    def bundled(self, root: Outline) -> Bundled:
+        """`root` with all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
+        known = self.shared_schemas.bundled
+        if root.place not in known:
+            known[root.place] = bundle(root, self.shared_schemas)
+        return known[root.place]
+
+    @property
+    def inlines(self) -> bool:
+        """Whether the server's schemas go out without references (`wire: {refs: inlined}`)."""
+        serves = "server" in (self.entry.get("emit") or ("server",))
+        return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
+
+    def inlined(self, root: Outline) -> Inlined:
+        """`root` with what its references lead to in their places."""
+        if root.plain:
+            return Inlined(root.schema)
+        return inline(self.bundled(root).wire, root.dialect, root.place)
+
+
+def resolve(bundle: Bundle) -> Resolved:
+    """Put a bundle together."""
+    apis = calling.declared(bundle)
+    declared = tools(bundle, {api.name: api for api in apis})
+    declared_primitives = {section: primitives(bundle, section) for section in vocabulary.PRIMITIVES}
+    saved = _saved(bundle)
+    folder = Folder(
+        posixpath.dirname(bundle.entry),
+        {
+            path: document.value["schemas"] if isinstance(document.value.get("schemas"), dict) else {}
+            for path, document in bundle.documents.items()
+            if path not in saved
+        },
+    )
+
+    def outlined(place: Place, schema: Json, *, plain: bool = False) -> Outline:
+        return Outline(place, schema, dialects.of(schema) or dialects.DRAFT_2020_12, folder, plain)
+
+    outlines = {
+        tool.place / field: outlined(tool.place / field, tool.wire[field], plain=is_plain(tool.data))
+        for tool in declared
+        for field in vocabulary.SCHEMAS
+        if isinstance(tool.wire.get(field), dict)
+    }
+    extension_schemas = {
+        place: outlined(place, schema) for place, schema in _extension_schemas(bundle, declared, declared_primitives)
+    }
+    shared = {
+        Key(path, name): outlined(Place(path, ("schemas", name)), schema)
+        for path, manifest in manifests(bundle)
+        for name, schema in (manifest.get("schemas") or {}).items()
+    }
+    waiting = [*outlines.values(), *extension_schemas.values(), *shared.values()]
+    for fragment in waiting:  # grows while it is read: schemas of files that are only referred to
+        for key in fragment.shared():
+            if key not in shared:
+                schema = bundle.documents[key.file].value["schemas"][key.name]
+                shared[key] = outlined(Place(key.file, ("schemas", key.name)), schema)
+                waiting.append(shared[key])
+    return Resolved(bundle, apis, declared, declared_primitives, outlines, SharedSchemas(shared), extension_schemas)
+
+
+def _saved(bundle: Bundle) -> frozenset[str]:
+    return frozenset(fragment.path for fragment in bundle.fragments if fragment.kind == "tools-list")
+
+
+def _extension_schemas(
+    bundle: Bundle,
+    declared: tuple[Declared, ...],
+    declared_primitives: Mapping[vocabulary.Section, tuple[Declared, ...]],
+) -> Iterator[tuple[Place, Json]]:
+    for entry in (*declared, *(entry for primitives in declared_primitives.values() for entry in primitives)):
+        for place, layer in entry.layers:
+            for name, question in (layer.get("ask") or {}).items():
+                if isinstance(question.get("schema"), dict | bool):
+                    yield place / "ask" / name / "schema", question["schema"]
+    for path, manifest in manifests(bundle):
+        for name, handle in (manifest.get("handles") or {}).items():
+            if isinstance(handle.get("state"), dict | bool):
+                yield Place(path, ("handles", name, "state")), handle["state"]
+
+
+def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
+    """All tools, in the order of `tools/list`: the manifest's own, then each fragment's.
+
+    An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
+    Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
+    Of what goes on the wire, `null` takes a key away. What an API binds is bound unless the tool says otherwise.
+    """
+    added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
+    for fragment, place, overlay in overlays(bundle):
+        added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
+    return tuple(
+        _declared(fragment, place, wire, added, apis, posixpath.dirname(bundle.entry))
+        for fragment in bundle.fragments
+        for place, wire in entries(bundle, fragment.path, vocabulary.TOOLS)
+    )
+
+
+def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
+    """All resources, resource templates or prompts, in the order of their list."""
+    declared = []
+    for fragment in bundle.fragments:
+        for place, wire in entries(bundle, fragment.path, section):
+            name, extension = fragment.prefix + wire["name"], wire.get("stubwright") or {}
+            names = naming.primitive(section.noun, name, extension.get("pythonName"))
+            layers = ((place / "stubwright", extension),)
+            declared.append(
+                Declared(section, name, fragment.prefix, wire, to_json(wire), place, extension, layers, names)
+            )
+    return tuple(declared)
+
+
+def meant(use: str, tool: Declared, names: Container[str]) -> str:
+    """The tool that `tool` calls `use`: one that came through the same prefixes, else one of that very name."""
+    return tool.prefix + use if tool.prefix + use in names else use
+
+
+def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
+    """Each tool's entry in each `overlay`, with the fragment and the place it stands in."""
+    for fragment in bundle.fragments:
+        if fragment.kind == "manifest":
+            overlay = bundle.documents[fragment.path].value.get("overlay") or {}
+            for name, entry in (overlay.get("tools") or {}).items():
+                yield fragment, Place(fragment.path, ("overlay", "tools", name)), entry or {}
+
+
+def entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
+    """What one list of one document holds, with places."""
+    for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
+        yield Place(path, (section.name, index)), entry
+
+
+def manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """The entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
+    paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
+    return ((path, bundle.documents[path].value) for path in paths)
+
+
+def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
+    """`under` with what `over` says: mappings merge key by key, anything else is replaced."""
+    both = dict(under)
+    for key, value in over.items():
+        mine = both.get(key)
+        both[key] = merged(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
+    return both
+
+
+def package_place(entry: str, manifest: Mapping[str, Json]) -> Place:
+    """Where the package of the manifest at `entry` gets its name."""
+    keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
+    return Place(entry, keys)
+
+
+def _declared(
+    fragment: Fragment,
+    place: Place,
+    wire: Mapping[str, Json],
+    added: Mapping[str, list[tuple[Place, Mapping[str, Json]]]],
+    apis: Mapping[str, calling.Api],
+    folder: str,
+) -> Declared:
+    name = fragment.prefix + wire["name"]
+    own = wire.get("stubwright") or {}
+    layers = [(place / "stubwright", own)]
+    patches: list[overlaying.Patch] = []
+    for at, entry in added.get(name, ()):
+        fields, settings = overlaying.split(entry)
+        layers.append((at, settings))
+        if fields:
+            patches.append((at, fields))
+    if patches:
+        wire = overlaying.patched(wire, patches, place.file, folder)
+    extension: Mapping[str, Json] = own
+    for _, layer in layers[1:]:
+        extension = merged(extension, layer)
+    http = extension.get("http") or {}
+    api = apis.get(http.get("api", ""))
+    bound = () if api is None else tuple(calling.binds(api, wire, http))
+    layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
+    if binds := {name: binding for _, bindings in bound for name, binding in bindings.items()}:
+        extension = {**extension, "bind": {**binds, **(extension.get("bind") or {})}}
+        if "examples" in extension:  # which know nothing of what another file hides
+            extension["examples"] = calling.without(extension["examples"], binds)
+    names = naming.tool(name, extension.get("pythonName"))
+    data = to_json(wire)
+    return Declared(
+        vocabulary.TOOLS, name, fragment.prefix, wire, data, place, extension, tuple(layers), names, tuple(patches)
+    )
+
+
+def to_json(value: Json) -> bytes:
+    """A value as JSON, the same for the same value in the same order."""
+    return pydantic_core.to_json(value)  # `json` takes several times as long

@@ -1,0 +1,138 @@
+"""What a manifest means: rules that its structure alone cannot hold, one small function each.
+
+Takes a resolved manifest that is structurally valid, with every schema valid in its dialect; gives all findings at
+once. Errors are what a server must not ship; warnings are what MCP says one SHOULD do, what clients in the field choke
+on, or what harms a model. Nothing is changed, and no reference is fetched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.compile.audience import toolsets
+from stubwright.compile.rules import (
+    authorization,
+    contradictions,
+    elicitation,
+    handles,
+    headers,
+    http,
+    lint,
+    names,
+    primitives,
+    references,
+    responses,
+    revisions,
+    tasks,
+    tools,
+    values,
+)
+
+if TYPE_CHECKING:
+    from stubwright.compile.resolve import Resolved
+    from stubwright.diagnostics import Diagnostic
+
+_RULES = (
+    names.unique_on_the_wire,
+    names.unique_in_python,
+    names.unique_classes,
+    names.python_names,
+    names.package,
+    names.writable,
+    names.handlers,
+    names.features,
+    names.wire_names,
+    references.resolved,
+    references.finite,
+    references.one_dialect,
+    references.bundled,
+    references.unique_anchors,
+    headers.names,
+    headers.unique,
+    headers.types,
+    headers.reachable,
+    headers.not_sensitive,
+    values.patterns,
+    values.compilable,
+    values.defaults,
+    values.schema_examples,
+    values.examples,
+    values.exact_examples,
+    values.bound_values,
+    values.fillable,
+    contradictions.required,
+    contradictions.bounds,
+    tools.overlays_apply,
+    tools.deprecations,
+    handles.known,
+    handles.placed,
+    handles.lasting,
+    handles.used,
+    tools.redactions,
+    tools.confirmations,
+    authorization.sourced,
+    authorization.bound,
+    http.bound_by_apis,
+    authorization.issuers,
+    authorization.possible,
+    authorization.limited,
+    tools.public_cache,
+    tools.described,
+    tools.inlined,
+    tools.consistent_hints,
+    tools.web_resources,
+    tools.safe_icons,
+    primitives.templates,
+    primitives.uris,
+    primitives.contents,
+    primitives.arguments,
+    primitives.completions,
+    primitives.messages,
+    elicitation.flat,
+    elicitation.named,
+    http.apis,
+    http.complete,
+    http.declared,
+    http.urls,
+    http.arguments,
+    http.securities,
+    http.parts,
+    http.headers,
+    http.nothing_lost,
+    responses.parts,
+    responses.headers,
+    responses.pages,
+    responses.large,
+    tasks.possible,
+    tasks.asked_before,
+    revisions.old_enough,
+    toolsets.check,
+    lint.known_codes,
+)
+
+
+_OF_ALL_TOOLS = frozenset(
+    {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
+    | {authorization.possible, handles.used, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+    | {http.bound_by_apis, toolsets.check}
+)
+"""The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
+
+
+def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
+    """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores.
+
+    Args:
+        resolved: The manifest.
+        part: The same without tools that are known to be right by themselves.
+    """
+    single = part or resolved
+    diagnostics = dict.fromkeys(
+        diagnostic for rule in _RULES for diagnostic in rule(resolved if rule in _OF_ALL_TOOLS else single)
+    )
+    return lint.suppressed(resolved, diagnostics)
+
+
+def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
+    return lint.suppressed(resolved, diagnostics)

@@ -1,0 +1,174 @@
+"""Who may call: the issuer of tokens, and the scopes that callers need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from stubwright import http
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean, quoted
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+
+_NAMED = 3
+"""How many tools a message names."""
+
+_SOURCES = ("claim", "value", "env")
+
+_OTHERS = (
+    *("allOf", "anyOf", "oneOf", "if", "then", "else", "not"),
+    *("dependentRequired", "dependentSchemas", "dependencies"),
+)
+"""Keywords that may say more of an argument beside `properties` and `required`."""
+
+
+def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Tokens come from whom nobody can pose as, and are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
+    auth = resolved.entry.get("auth") or {}
+    at = Place(resolved.bundle.entry, ("auth",))
+    for key in ("issuer", "jwksUri"):
+        if key in auth and (problem := _problem(auth[key], is_issuer=key == "issuer")):
+            fix = "write an `https` URL with only a host and a path; `http` is allowed on this machine"
+            yield Diagnostic("SW268", f"`auth.{key}` {problem}", at / key, fix)
+    key = "resource" if "resource" in auth else "audience"
+    if key in auth and not _is_url(auth[key]):
+        fix = "write the URL at which clients reach this server"
+        if key == "audience":
+            fix += "; if tokens have another audience, write the URL under `auth.resource`"
+        yield Diagnostic("SW268", f"`auth.{key}` is not a URL, but clients use it to find the issuer", at / key, fix)
+    elif key in auth and (problem := _unfit(auth[key])):
+        yield Diagnostic(
+            "SW268", f"`auth.{key}` {problem}", at / key, "write the URL at which clients reach this server"
+        )
+
+
+def possible(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Where scopes or claims are needed, `auth` says who gives them."""
+    entry = resolved.entry
+    if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
+        return
+    places = [tool.place_of("policy", "scopes") for tool in resolved.tools if _scopes(tool.extension)]
+    places += [
+        primitive.place_of("policy", "scopes")
+        for section in vocabulary.PRIMITIVES
+        for primitive in resolved.primitives[section]
+        if _scopes(primitive.extension)
+    ]
+    if _scopes(entry):
+        places.insert(0, Place(resolved.bundle.entry, ("policy", "scopes")))
+    if places:
+        yield Diagnostic(
+            "SW336",
+            "scopes are required, but no `auth` says who issues them: over HTTP no caller has any",
+            places[0],
+            "declare `auth`, or give `asgi_app` a `token_verifier`; on stdio, use `--scope` for the local user",
+        )
+    for tool in resolved.tools:
+        for name, binding in (tool.extension.get("bind") or {}).items():
+            if "claim" in binding and "local" not in binding:
+                yield Diagnostic(
+                    "SW336",
+                    f"`{name}` comes from a claim, but no `auth` says who issues claims",
+                    tool.place_of("bind", name).key(),
+                    "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
+                )
+
+
+def limited(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What is for callers over HTTP has limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
+    entry = resolved.entry
+    of_all = (entry.get("policy") or {}).get("rateLimit")
+    if not entry.get("auth") or of_all or "server" not in (entry.get("emit") or ("server",)):
+        return
+    free = [tool.name for tool in resolved.tools if not (tool.extension.get("policy") or {}).get("rateLimit")]
+    if free:
+        names = ", ".join(f"`{name}`" for name in free[:_NAMED])
+        more = f" and {len(free) - _NAMED:,} more" if len(free) > _NAMED else ""
+        yield Diagnostic(
+            "SW339",
+            f"nothing limits how often a caller may call {names}{more}",
+            Place(resolved.bundle.entry, ("auth",)).key(),
+            "write `policy: {rateLimit: 60/minute}` for all tools or for each, or `lint: {ignore: [SW339]}` where "
+            "something in front of the server limits calls",
+        )
+
+
+def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What the server sets comes from one place."""
+    for tool in resolved.tools:
+        for name, binding in (tool.extension.get("bind") or {}).items():
+            place = tool.place_of("bind", name)
+            sources = [key for key in _SOURCES if key in binding]
+            if len(sources) != 1:
+                problem = f"comes from {' and '.join(map(quoted, zip(sources)))}" if sources else "comes from nowhere"
+                fix = "write one of `claim`, `value` and `env`"
+                yield Diagnostic("SW269", f"`{name}` of `{tool.name}` {problem}", place.key(), fix)
+            for key, source in (("local", "claim"), ("default", "env")):
+                if key in binding and sources and source not in sources:
+                    message = f"`{key}` goes with `{source}`, which `{name}` does not come from"
+                    yield Diagnostic("SW269", message, (place / key).key(), f"remove `{key}`")
+
+
+def bound(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What the server sets is an argument of its own, of which nothing else in the schema speaks."""
+    for tool in resolved.tools:
+        schema = resolved.outlines[tool.place / "inputSchema"].schema
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        known = properties if isinstance(properties, dict) else {}
+        for name in tool.extension.get("bind") or ():
+            at = tool.place_of("bind", name)
+            if name not in known:
+                message = f"`{tool.name}` has no argument `{name}` in its own `properties`"
+                yield Diagnostic("SW258", message, at.key(), did_you_mean(name, known, "arguments"))
+            elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
+                message = f"`{name}` cannot be bound: `{keyword}` also uses it"
+                yield Diagnostic(
+                    "SW269",
+                    message,
+                    at.key(),
+                    f"rewrite the schema without `{keyword}`, or remove `{name}` from `bind`",
+                )
+
+
+def _names(part: Json, name: str) -> bool:
+    """Whether a part of a schema has a name as a key or as a value."""
+    if isinstance(part, dict):
+        return any(key == name or _names(value, name) for key, value in part.items())
+    return any(_names(each, name) for each in part) if isinstance(part, list) else part == name
+
+
+def _scopes(extension: Json) -> bool:
+    return bool((extension.get("policy") or {}).get("scopes"))
+
+
+def _unfit(resource: str) -> str | None:
+    """What is wrong with the URL of this server (RFC 9728, 1.2)."""
+    parts = urlsplit(resource)
+    if parts.username is not None or parts.password is not None:
+        return "contains a user name or a password, which anyone could read"
+    return "has a fragment, which a resource cannot have" if "#" in resource else None
+
+
+def _problem(text: str, *, is_issuer: bool) -> str | None:
+    """What is wrong with the URL of an issuer, or of its keys."""
+    if not _is_url(text):
+        return "is not a URL"
+    parts = urlsplit(text)
+    if parts.username is not None or parts.password is not None:
+        return "contains a user name or a password, which anyone could read"
+    if is_issuer and (parts.query or parts.fragment):
+        return "has a query or a fragment, which an issuer cannot have"
+    if not http.is_unseen(parts):
+        return "is not `https`, so anyone on the network could replace the keys"
+    return None
+
+
+def _is_url(text: str) -> bool:
+    parts = http.split(text)
+    return parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)

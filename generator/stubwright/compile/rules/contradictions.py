@@ -1,0 +1,111 @@
+"""Schemas that no value can satisfy, or that require what they do not have: valid, but surely not meant."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from stubwright.diagnostics import Diagnostic, Place, Pointer
+from stubwright.diagnostics.suggestions import misspelt, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+    from stubwright.jsonschema.references import Outline
+
+_NEGATING = frozenset({"not", "if"})
+_CHOOSING = frozenset({"anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"})
+_ELSEWHERE = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+_BOUNDS = (
+    ("minimum", "maximum"),
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minContains", "maxContains"),
+    ("minimum", "exclusiveMaximum"),
+    ("exclusiveMinimum", "maximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+)
+_LOWER = frozenset(lower for lower, _ in _BOUNDS)
+
+
+def required(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
+    serves = "server" in (resolved.entry.get("emit") or ("server",))
+    for outline in resolved.everything():
+        for pointer, schema in outline.having("required"):
+            if isinstance(schema["required"], list):
+                properties = schema.get("properties") or {}
+                for index, name in enumerate(schema["required"]):
+                    if name not in properties:
+                        yield from _absent(outline, pointer, schema, index, serves=serves)
+
+
+def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No lower bound is above its upper bound."""
+    for outline in resolved.everything():
+        for pointer, schema in outline.schemas.items():
+            if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):
+                for lower, upper in _BOUNDS:
+                    if lower in schema and upper in schema and _exclude(lower, upper, schema):
+                        yield Diagnostic(
+                            "SW323",
+                            f"`{lower}: {shown(schema[lower])}` and `{upper}: {shown(schema[upper])}` contradict each "
+                            "other: no value is valid",
+                            _below(outline, pointer) / lower,
+                            "change one of them",
+                        )
+
+
+def _absent(
+    outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
+) -> Iterator[Diagnostic]:
+    """What is wrong with the name at `index` of `required`, which `properties` lacks."""
+    name = schema["required"][index]
+    properties = schema.get("properties") or {}
+    if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
+        return
+    free = [key for key in properties if key not in schema["required"]]
+    near = misspelt(name, free)
+    code = "SW322"
+    if schema.get("additionalProperties") is False:
+        # As one of several alternatives it is dead, but harms nobody; and nobody can mend another one's server.
+        code = "SW229" if serves and _CHOOSING.isdisjoint(pointer) else code
+        message = f"`{name}` is required, but `additionalProperties: false` forbids it: no value is valid"
+        fix = f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
+    elif near and _ELSEWHERE.isdisjoint(schema) and not _is_above(outline, pointer, name):
+        message, fix = f"`{name}` is required, but not among the `properties`", f"did you mean `{near}`?"
+    else:
+        return
+    yield Diagnostic(code, message, _below(outline, pointer) / "required" / index, fix)
+
+
+def _matches(name: str, schema: dict[str, Json]) -> bool:
+    """Whether `patternProperties` has a schema for `name`; in doubt it has."""
+    try:
+        return any(re.search(text, name) for text in schema.get("patternProperties") or ())
+    except re.error:
+        return True
+
+
+def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
+    """Whether a schema that applies to the same value has the property."""
+    return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.folded(pointer))
+
+
+def _exclude(lower: str, upper: str, schema: dict[str, Json]) -> bool:
+    least, most = schema[lower], schema[upper]
+    if isinstance(least, bool) or isinstance(most, bool):  # an exclusive bound of draft-04
+        return False
+    is_open = lower.startswith("exclusive") or upper.startswith("exclusive")
+    return bool(least >= most if is_open else least > most)
+
+
+def _is_hidden(outline: Outline, schema: dict[str, Json]) -> bool:
+    return "$ref" in schema and outline.dialect.reference_hides_siblings
+
+
+def _below(outline: Outline, pointer: Pointer) -> Place:
+    return Place(outline.place.file, (*outline.place.pointer, *pointer))

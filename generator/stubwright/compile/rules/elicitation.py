@@ -1,0 +1,150 @@
+"""Questions: what a form can ask (MCP 2025-11-25, Elicitation, Requested Schema)."""
+
+from __future__ import annotations
+
+import keyword
+from typing import TYPE_CHECKING, Final
+
+from stubwright import naming
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import nearest, quoted, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+
+_NOTES: Final = frozenset({"type", "title", "description", "default"})
+_CHOICES: Final = frozenset({"enum", "enumNames", "oneOf"})
+_TYPES: Final = naming.ANNOTATION_NAMES | {"Accepted", "Cancelled", "Declined"}
+_FORMATS: Final = ("email", "uri", "date", "date-time")
+_KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
+    "string": _NOTES | _CHOICES | {"minLength", "maxLength", "pattern", "format"},
+    "integer": _NOTES | {"minimum", "maximum"},
+    "number": _NOTES | {"minimum", "maximum"},
+    "boolean": _NOTES,
+    "array": _NOTES | {"items", "minItems", "maxItems"},
+}
+_ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties", "required"})
+
+
+def flat(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
+    for place, outline in resolved.extension_schemas.items():
+        schema = outline.schema
+        if "ask" not in place.pointer:
+            continue
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            at = place / "type" if isinstance(schema, dict) and "type" in schema else place
+            yield _problem("the answer to a question must be an object", at, "write `type: object`, with `properties`")
+        if not isinstance(schema, dict):
+            continue
+        for key in schema.keys() - _ROOT:
+            if not key.startswith("x-"):
+                fix = f"the root of a form can only have {quoted(sorted(_ROOT - {'$schema'}))}"
+                yield _problem(f"a question's schema cannot have `{key}`", (place / key).key(), fix)
+        properties = schema.get("properties") or {}
+        for index, name in enumerate(schema.get("required") or ()):
+            if name not in properties:
+                fix = _fix(name, list(properties))
+                yield _problem(f"`{name}` is required, but is not a field of the form", place / "required" / index, fix)
+        for name, field in properties.items():
+            yield from _field(field, place / "properties" / name)
+
+
+def named(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Questions are methods: their names are free in Python, and no two answers are one class."""
+    for declared in resolved.declared:
+        classes: dict[str, str] = {}
+        for name in declared.extension.get("ask") or {}:
+            place = declared.place_of("ask", name).key()
+            if name.startswith("_") or keyword.iskeyword(name) or name in _TYPES:
+                fix = f"use `{naming.question(name)}`"
+                yield Diagnostic("SW213", f"`{name}` cannot be the name of a question's method", place, fix)
+            other = classes.setdefault(naming.answer(declared.names, name), name)
+            if other != name:
+                yield Diagnostic(
+                    "SW211",
+                    f"the questions `{other}` and `{name}` get the same name in Python",
+                    place,
+                    "rename one of them",
+                )
+
+
+def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
+    kind = field.get("type") if isinstance(field, dict) else None
+    if not isinstance(kind, str) or kind not in _KEYWORDS:
+        at = place / "type" if isinstance(field, dict) and "type" in field else place
+        fix = f"write one `type`: {quoted(_KEYWORDS)}; ask for the parts of an object one by one"
+        yield _problem("a form can only have flat fields", at, fix)
+        return
+    for key in field.keys() - _KEYWORDS[kind]:
+        if not key.startswith("x-"):
+            known = sorted(_KEYWORDS[kind] - _NOTES)
+            near = nearest(key, known)
+            others = f"in addition to its title it can have {quoted(known)}" if known else "remove it"
+            fix = f"did you mean `{near}`?" if near else others
+            yield _problem(f"a form field of type `{kind}` cannot have `{key}`", (place / key).key(), fix)
+    if kind == "string" and field.get("format", "email") not in _FORMATS:
+        fix = f"the formats of a form are {quoted(_FORMATS)}"
+        yield _problem(f"clients do not know the format `{field['format']}`", place / "format", fix)
+    if kind == "string":
+        yield from _choice(field, place)
+    if kind == "array":
+        yield from _choices(field.get("items"), place / "items")
+
+
+def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
+    """A choice of one is a list of texts, or of texts with titles; and not both."""
+    if "oneOf" in field:
+        yield from _options(field["oneOf"], place / "oneOf")
+        if "enum" in field:
+            yield _problem("the choices are given twice", (place / "enum").key(), "keep `oneOf`, which has titles")
+    texts = field.get("enum")
+    if isinstance(texts, list):
+        yield from _texts(texts, place / "enum")
+        names = field.get("enumNames", texts)
+        if not isinstance(names, list) or len(names) != len(texts):
+            fix = "write one name for each choice, in the same order"
+            yield _problem(
+                "the number of `enumNames` differs from that of the choices", (place / "enumNames").key(), fix
+            )
+    elif "enumNames" in field:
+        yield _problem("`enumNames` has no choices to name", (place / "enumNames").key(), "list the choices in `enum`")
+
+
+def _texts(texts: list[Json], place: Place) -> Iterator[Diagnostic]:
+    if not texts:
+        yield _problem("there is nothing to choose from", place, "list the choices")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            yield _problem("a choice must be a string", place / index, f'write `"{shown(text)}"`, in quotes')
+
+
+def _fix(name: str, known: list[str]) -> str:
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else "add it to `properties`, or remove it from `required`"
+
+
+def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
+    """A list is a choice of several from a fixed set."""
+    if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
+        yield from _texts(items["enum"], place / "enum")
+        return
+    if isinstance(items, dict) and isinstance(items.get("anyOf"), list):
+        yield from _options(items["anyOf"], place / "anyOf")
+        return
+    fix = "write `items: {type: string, enum: [a, b]}`, or with titles `items: {anyOf: [{const: a, title: A}]}`"
+    yield _problem("a list in a form must be a choice of several from a fixed set", place, fix)
+
+
+def _options(options: Json, place: Place) -> Iterator[Diagnostic]:
+    for index, option in enumerate(options if isinstance(options, list) else ()):
+        is_titled = isinstance(option, dict) and isinstance(option.get("const"), str) and "title" in option
+        if not is_titled:
+            yield _problem("each choice needs a value and a title", place / index, "write `{const: red, title: Red}`")
+
+
+def _problem(message: str, at: Place, fix: str) -> Diagnostic:
+    return Diagnostic("SW254", message, at, fix)

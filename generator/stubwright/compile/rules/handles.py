@@ -1,0 +1,138 @@
+"""State handles: the kinds that are declared, and where `x-handle` marks their ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright import ir
+from stubwright.codegen.models.types import Const, Document, Free, Leaf
+from stubwright.compile.resolve import manifests
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean
+from stubwright.diagnostics.suggestions import found as found_value
+from stubwright.jsonschema.references import HANDLE
+from stubwright_runtime.values.units import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.diagnostics import Pointer
+    from stubwright.ir import Json
+    from stubwright.jsonschema.references import Outline
+
+
+def known(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`x-handle` names a kind of state that `handles` declares."""
+    declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
+    for outline in resolved.everything():
+        for pointer, schema in outline.having(HANDLE):
+            if not isinstance(schema[HANDLE], str):
+                message = f"`x-handle` must be the name of a handle, not {found_value(schema[HANDLE])}"
+                fix = "write a name from `handles`; if this is your own keyword, rename it"
+                yield Diagnostic("SW252", message, _at(outline, pointer), fix)
+            elif schema[HANDLE] not in declared:
+                yield Diagnostic(
+                    "SW252",
+                    f"there is no handle `{schema[HANDLE]}`",
+                    _at(outline, pointer),
+                    (did_you_mean(schema[HANDLE], declared, "handles") if declared else "declare it under `handles`"),
+                )
+
+
+def placed(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`x-handle` stands on texts, where somebody can look up what they stand for."""
+    for outline in resolved.everything():
+        marked = [(pointer, schema) for pointer, schema in outline.having(HANDLE) if isinstance(schema[HANDLE], str)]
+        if not marked:
+            continue
+        bundled = resolved.bundled(outline)
+        document = Document("", ir.Schema(bundled.wire, outline.dialect.uri, outline.place, bundled.shared))
+        for pointer, schema in marked:
+            if not _is_text(document, pointer):
+                fix = "write it beside `type: string`; for a list, in its `items`"
+                yield Diagnostic("SW271", "only a string can be the id of a handle", _at(outline, pointer), fix)
+            elif "default" in schema:
+                fix = "remove the default: ids are created when the server runs"
+                yield Diagnostic("SW271", "the id of a handle cannot have a default", _at(outline, pointer), fix)
+    for tool in resolved.tools:
+        yield from _placed_in(tool, resolved)
+    for place, outline in resolved.extension_schemas.items():
+        if "ask" in place.pointer:
+            for each, pointer in _marked(outline, resolved):
+                fix = "ask for something that the user knows"
+                yield Diagnostic("SW271", "a user cannot know the id of a handle", _at(each, pointer), fix)
+
+
+def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
+    """The marks in the schemas of one tool."""
+    bound = tool.extension.get("bind") or {}
+    for field, outline in resolved.schemas(tool):
+        for each, pointer in _marked(outline, resolved):
+            if "http" in tool.extension:
+                message = f"`{tool.name}` is an HTTP call, which cannot create or use handles"
+                yield Diagnostic("SW271", message, _at(each, pointer), "remove it, or write a handler for the tool")
+            elif field == "inputSchema" and pointer[:1] == ("properties",) and pointer[1] in bound and each is outline:
+                message = f"`{pointer[1]}` is set from a claim, and a token cannot contain the id of a handle"
+                yield Diagnostic("SW271", message, _at(each, pointer), "remove it")
+
+
+def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A handle ends: after a time where nobody can be told from others, and not before it could be idle for as long.
+
+    Whoever has the id of a handle that nobody owns has what it stands for, and what never ends fills the store (MCP
+    2026-07-28, server/tools, on state handles).
+    """
+    auth = resolved.entry.get("auth")
+    for at, name, settings in _declared(resolved):
+        if "ttl" not in settings:
+            if not auth:
+                fix = "add how long it lives, such as `ttl: 7d`"
+                yield Diagnostic("SW270", f"`{name}` has no `ttl`, and without `auth` it has no owner", at.key(), fix)
+        elif "idle" in settings and parse_duration(settings["idle"]) > parse_duration(settings["ttl"]):
+            message = f"`{name}` ends after {settings['ttl']} anyway, so `idle: {settings['idle']}` has no effect"
+            yield Diagnostic("SW337", message, at / "idle", "write a shorter `idle`, or remove it")
+
+
+def used(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Each kind of handle is given by a tool and taken by one, and so has its ids in two schemas at least."""
+    declared = [*_declared(resolved)]
+    if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
+        return
+    used_by_field: dict[str, set[Json]] = {"inputSchema": set(), "outputSchema": set()}
+    for tool in resolved.tools:
+        for field, outline in resolved.schemas(tool):
+            used_by_field[field] |= {_schema(each, pointer)[HANDLE] for each, pointer in _marked(outline, resolved)}
+    for at, name, _ in declared:
+        fix = f"mark the property that is its id: `{{type: string, {HANDLE}: {name}}}`"
+        if name not in used_by_field["outputSchema"]:
+            yield Diagnostic("SW338", f"no tool returns ids of `{name}`", at.key(), fix)
+        elif name not in used_by_field["inputSchema"]:
+            yield Diagnostic("SW338", f"no tool takes ids of `{name}`", at.key(), fix)
+
+
+def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    for path, manifest in manifests(resolved.bundle):
+        for name, settings in (manifest.get("handles") or {}).items():
+            yield Place(path, ("handles", name)), name, settings
+
+
+def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
+    """The marks in a schema and in what it leads to."""
+    for each in resolved.closure(root):
+        yield from ((each, pointer) for pointer, schema in each.having(HANDLE) if isinstance(schema[HANDLE], str))
+
+
+def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
+    schema: Mapping[str, Json] = outline.schemas[pointer]
+    return schema
+
+
+def _is_text(document: Document, pointer: Pointer) -> bool:
+    """Whether what stands at a place is a text, or nothing."""
+    kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
+    return "string" in kinds and kinds <= {"string", "null"}
+
+
+def _at(outline: Outline, pointer: Pointer) -> Place:
+    return Place(outline.place.file, (*outline.place.pointer, *pointer, HANDLE))

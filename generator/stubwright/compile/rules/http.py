@@ -1,0 +1,409 @@
+"""HTTP calls: they go to declared APIs, with arguments that there are and credentials that can be sent."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import nearest, quoted
+from stubwright.http import CONTROL, TOKEN, is_ours, is_token_url, split, steers
+from stubwright.jsonschema.references import Local, Shared
+from stubwright_runtime.http.requests import BODIED, HOLE, holes, texts, used
+from stubwright_runtime.http.servers import is_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.diagnostics import Pointer
+    from stubwright.ir import Json
+    from stubwright.jsonschema.references import Outline
+
+_BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_SECTIONS = ("query", "headers", "cookies")
+_STYLES: Final = {
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "headers": ("simple",),
+    "cookies": ("form", "cookie"),
+}
+_NEEDED: Final = {
+    "bearer": ("env",),
+    "basic": ("usernameEnv", "passwordEnv"),
+    "apiKey": ("env", "name"),
+    "oauth2": ("flow", "tokenUrl", "clientIdEnv", "env"),
+}
+_FLOWS: Final = {"clientCredentials": ("clientSecretEnv",), "authorizationCode": ("refreshTokenEnv",)}
+_OF_EXCHANGES = ("audience", "resource")
+_APART: Final = {
+    "authorization": "declare credentials under `auth`, which keeps them out of logs and answers",
+    "cookie": "declare a cookie that is a credential under `auth`; `http.cookies` of a tool has others",
+    "content-type": "write `contentType` in the `http` of the tools",
+}
+_IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas"})
+_BLANK = re.compile(r"[\s\x00-\x20\x7f]")
+_HOST = re.compile(r"https?://[^/?#{}@\s]+")
+
+
+def apis(resolved: Resolved) -> Iterator[Diagnostic]:
+    """An API is declared once, says where it is, and has credentials that can be sent."""
+    first: dict[str, Place] = {}
+    for place, name, api in _listed(resolved):
+        if name in first:
+            other = resolved.bundle.documents[first[name].file].span(first[name].key())
+            yield Diagnostic(
+                "SW261",
+                f"the API `{name}` is already declared at {other.file}:{other.line}:{other.column}",
+                place.key(),
+                "rename one of them: names under `apis` are shared by all files of the manifest",
+            )
+        first.setdefault(name, place)
+        yield from _based(place, name, api)
+        for scheme, settings in (api.get("auth") or {}).items():
+            needed = (*_NEEDED[settings["type"]], *_FLOWS.get(settings.get("flow", ""), ()))
+            lacking = [key for key in needed if key not in settings]
+            if lacking:
+                yield Diagnostic(
+                    "SW263",
+                    f"`{scheme}` is {settings['type']}, and needs {quoted(lacking).replace(' or ', ' and ')}",
+                    (place / "auth" / scheme).key(),
+                    "name the environment variable that holds it; do not write secrets into a manifest",
+                )
+            flow = settings.get("flow")
+            for key in _OF_EXCHANGES if flow != "tokenExchange" else ():
+                if key in settings:
+                    message = f"`{key}` goes with the flow `tokenExchange`, which `{scheme}` does not have"
+                    yield Diagnostic("SW263", message, (place / "auth" / scheme / key).key(), f"remove `{key}`")
+            if flow == "tokenExchange" and not resolved.entry.get("auth"):
+                yield Diagnostic(
+                    "SW336",
+                    f"`{scheme}` exchanges the tokens of callers, but no `auth` says who issues these",
+                    (place / "auth" / scheme).key(),
+                    "declare `auth`, or give `asgi_app` a `token_verifier`",
+                )
+            yield from _token_url(settings.get("tokenUrl"), place / "auth" / scheme / "tokenUrl")
+        yield from _secured(api.get("security"), place / "security", api, name)
+
+
+def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
+    """Secrets are sent to a token endpoint, so that nobody may read along (RFC 6749, section 3.2)."""
+    if url is not None and not is_token_url(url):
+        fix = "write a whole `https` URL; `http` is only allowed on this machine"
+        yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
+
+
+def complete(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A call has a URL; an overlay alone makes no call of a tool that is none."""
+    for tool in resolved.tools:
+        if tool.extension.get("http") and "url" not in tool.extension["http"]:
+            yield Diagnostic(
+                "SW262",
+                f"`{tool.name}` has no URL to call",
+                tool.place_of("http").key(),
+                "the tool itself is not an HTTP call: add `url`, or remove `http`",
+            )
+
+
+def declared(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A call names an API that there is."""
+    known = [name for _, name, _ in _listed(resolved)]
+    for tool, http in bound(resolved):
+        if "api" in http and http["api"] not in known:
+            near = nearest(http["api"], known)
+            yield Diagnostic(
+                "SW261",
+                f"there is no API `{http['api']}`",
+                tool.place_of("http", "api"),
+                f"did you mean `{near}`?" if near else "declare it under `apis`",
+            )
+
+
+def urls(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The URL of a call can be called, and its host comes from no argument."""
+    for tool, http in bound(resolved):
+        url: str = http["url"]
+        if re.search(r"[{}]", HOLE.sub("", url)):
+            problem, fix = (
+                "has an unmatched brace",
+                "write arguments as `{name}`, and double a literal brace",
+            )
+        elif "#" in url or _BLANK.search(url):
+            problem, fix = "has a fragment or a blank, which a request cannot have", "remove it"
+        elif "api" in http and not url.startswith("/"):
+            problem, fix = (
+                "follows a base URL, but does not start with `/`",
+                "write the path, such as `/v1/{location}`",
+            )
+        elif "api" not in http and not (_HOST.match(url) and split(HOLE.sub("a", url))):
+            problem = "is not an `http` or `https` URL with a fixed host"
+            fix = "write the whole URL, such as `https://api.example.com/v1/{location}`, or name an `api`"
+        else:
+            continue
+        yield Diagnostic("SW262", f"the URL `{url}` {problem}", tool.place_of("http", "url"), fix)
+
+
+def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What stands in braces, or under `path`, is an argument of the tool."""
+    for tool, http in bound(resolved):
+        known = argument_names(resolved, tool)
+        for place, text in _texts(tool, http):
+            for name in dict.fromkeys(holes(text)):
+                if name not in known:
+                    yield Diagnostic(
+                        "SW260",
+                        f"`{tool.name}` has no argument `{name}`",
+                        place,
+                        _near(name, known) or "add it to the `properties` of its `inputSchema`",
+                    )
+        inside = holes(http["url"])
+        for name in http.get("path") or ():
+            if name not in inside:
+                yield Diagnostic(
+                    "SW260",
+                    f"`{{{name}}}` is not in the URL",
+                    tool.place_of("http", "path", name).key(),
+                    _near(name, inside) or "remove it: `path` is only for arguments in the URL",
+                )
+
+
+def securities(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What a call says who it is with is declared by its API."""
+    known = {name: api for _, name, api in _listed(resolved)}
+    for tool, http in bound(resolved):
+        if "api" not in http or http["api"] in known:
+            api = known.get(http.get("api", ""), {})
+            yield from _secured(http.get("security"), tool.place_of("http", "security"), api, http.get("api"))
+
+
+def parts(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A body goes with the method, and a style with its place."""
+    for tool, http in bound(resolved):
+        method = http.get("method", "GET")
+        for key in ("body", "contentType"):
+            if key in http and method in _BODILESS:
+                yield Diagnostic(
+                    "SW264",
+                    f"a {method} has no body",
+                    tool.place_of("http", key).key(),
+                    "use another `method`, or put the arguments into `query`",
+                )
+        for section in _SECTIONS:
+            for name, value in (http.get(section) or {}).items():
+                style = value.get("style") if isinstance(value, dict) else None
+                if style is not None and style not in _STYLES[section]:
+                    yield Diagnostic(
+                        "SW264",
+                        f"`{section}` cannot have the style `{style}`",
+                        tool.place_of("http", section, name, "style"),
+                        f"write {quoted(_STYLES[section])}",
+                    )
+
+
+def headers(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A header is one that can be sent, and no argument says where a request goes or where it ends."""
+    for place, _, api in _listed(resolved):
+        for scheme, settings in (api.get("auth") or {}).items():
+            if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
+                yield from _named(settings["name"], place / "auth" / scheme / "name", filled=True)
+        for name, value in (api.get("headers") or {}).items():
+            if name.lower() in _APART:
+                message = f"`{name}` is not a header for all calls"
+                yield Diagnostic("SW265", message, (place / "headers" / name).key(), _APART[name.lower()])
+            yield from _named(name, (place / "headers" / name).key(), filled=not isinstance(value, str))
+            yield from _held(value if isinstance(value, str) else value.get("default", ""), place / "headers" / name)
+    for tool, http in bound(resolved):
+        for key in ("accept", "contentType"):
+            yield from _held(http.get(key, ""), tool.place_of("http", key))
+        for name, header in (http.get("headers") or {}).items():
+            place = tool.place_of("http", "headers", name)
+            text = header["value"] if isinstance(header, dict) else header
+            yield from _named(name, place.key(), filled=bool(holes(text)))
+            yield from _held(text, place / "value" if isinstance(header, dict) else place)
+
+
+def bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What an API binds is an argument of one of its tools."""
+    for api in resolved.apis:
+        known = {
+            name: None
+            for tool, http in bound(resolved)
+            if http.get("api") == api.name
+            for name in (tool.wire["inputSchema"].get("properties") or {})
+        }
+        for name in api.settings.get("bind") or {}:
+            if name not in known:
+                message = f"no tool of `{api.name}` has an argument `{name}` in its own `properties`"
+                yield Diagnostic("SW258", message, (api.place / "bind" / name).key(), _near(name, known))
+
+
+def _named(name: str, place: Place, *, filled: bool) -> Iterator[Diagnostic]:
+    if not TOKEN.fullmatch(name):
+        problem = "is not the name of a header"
+        fix = "use letters, digits and `-` (RFC 9110, section 5.6.2)"
+    elif is_ours(name):
+        problem = "says where a request ends or how it travels, and cannot be set in a manifest"
+        fix = "remove it: the server sets it if needed"
+    elif filled and steers(name):
+        problem = "cannot contain an argument"
+        fix = "write the host into the URL" if name.lower() == "host" else "use `cookies`"
+    else:
+        return
+    yield Diagnostic("SW265", f"`{name}` {problem}", place, fix)
+
+
+def _held(text: str, place: Place) -> Iterator[Diagnostic]:
+    if CONTROL.search(text):
+        message = "a header cannot contain line breaks or control characters"
+        yield Diagnostic("SW265", message, place, "remove them")
+
+
+def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
+    """An argument goes somewhere."""
+    for tool, http in bound(resolved):
+        if http.get("method", "GET") in BODIED and "body" not in http:
+            continue
+        gone = set(used(http))
+        schema = tool.wire.get("inputSchema")
+        for name in (schema.get("properties") or {}) if isinstance(schema, dict) else ():
+            if name not in gone:
+                yield Diagnostic(
+                    "SW334",
+                    f"the call does not use the argument `{name}` of `{tool.name}`",
+                    tool.place_of("http").key(),
+                    f"use `{{{name}}}` in the URL, `query`, `headers`, `cookies` or `body`",
+                )
+
+
+def bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
+    """The tools that are HTTP calls, with their calls."""
+    for tool in resolved.tools:
+        if "url" in (tool.extension.get("http") or {}):
+            yield tool, tool.extension["http"]
+
+
+def _listed(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
+    return ((api.place, api.name, api.settings) for api in resolved.apis)
+
+
+def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    if "baseUrl" not in api:
+        if "baseUrlEnv" not in api:
+            fix = "add a `baseUrl`, or the environment variable that holds it, as `baseUrlEnv`"
+            yield Diagnostic("SW262", f"the API `{name}` has no base URL", place.key(), fix)
+        return
+    url: str = api["baseUrl"]
+    yield from _varied(place, url, api.get("variables") or {})
+    url = HOLE.sub(lambda match: str((api.get("variables") or {}).get(match[1], {}).get("default", match[0])), url)
+    parts = split(url)
+    if (
+        not _HOST.match(url)
+        or parts is None
+        or parts.query
+        or parts.fragment
+        or _BLANK.search(url)
+        or re.search(r"[{}]", url)
+    ):
+        fix = "write a scheme, a host and, if needed, a path, such as `https://api.example.com/v1`"
+        if undeclared := holes(url):
+            fix = f"declare `{undeclared[0]}` under `variables`, with an `env` and a `default`"
+        yield Diagnostic("SW262", f"`{url}` is not a base URL", place / "baseUrl", fix)
+
+
+def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """The variables of a base URL stand in it, and can be what they are by default."""
+    inside = holes(url)
+    for name, variable in variables.items():
+        at = place / "variables" / name
+        if name not in inside:
+            fix = _near(name, inside) or "remove it, or use it in braces in `baseUrl`"
+            yield Diagnostic("SW262", f"`{{{name}}}` is not in `baseUrl`", at.key(), fix)
+        listed = variable.get("enum")
+        for where, value in [(at / "default", variable["default"])] + [
+            (at / "enum" / index, value) for index, value in enumerate(listed or ())
+        ]:
+            if not is_part(value):
+                fix = "use letters, digits, `.`, `_`, `~` and `-`; for larger differences use `baseUrlEnv`"
+                yield Diagnostic("SW262", f"`{value}` cannot be part of a URL", where, fix)
+        if listed is not None and variable["default"] not in listed:
+            yield Diagnostic(
+                "SW262",
+                f"`{variable['default']}` is not one of the values of `{name}`",
+                at / "default",
+                "add it to `enum`",
+            )
+
+
+def _secured(
+    security: list[list[str]] | None, place: Place, api: Mapping[str, Json], name: str | None
+) -> Iterator[Diagnostic]:
+    known = list(api.get("auth") or {})
+    for index, alternative in enumerate(security or ()):
+        for inner, scheme in enumerate(alternative):
+            if scheme not in known:
+                where = "`auth` of the API" if name is None else f"`auth` of `{name}`"
+                yield Diagnostic(
+                    "SW263",
+                    f"{where} has no `{scheme}`",
+                    place / index / inner,
+                    _near(scheme, known) or "declare it there",
+                )
+
+
+def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
+    """The texts of a call that may name arguments, with their places."""
+    yield tool.place_of("http", "url"), http["url"]
+    for section in _SECTIONS:
+        for name, value in (http.get(section) or {}).items():
+            place = tool.place_of("http", section, name)
+            yield (place / "value", value["value"]) if isinstance(value, dict) else (place, value)
+    for name, part in (http.get("parts") or {}).items():
+        for key, text in part.items():
+            if isinstance(text, str):
+                yield tool.place_of("http", "parts", name, key), text
+    for text in texts(http.get("body")):
+        yield tool.place_of("http", "body"), text
+
+
+def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
+    """The properties that an input may have by name: the root's, and those of what applies to the root."""
+    root = dict(resolved.schemas(tool)).get("inputSchema")
+    names_known: set[str] = set()
+    waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
+    for outline, start in waiting:  # grows while it is read
+        here = [
+            pointer
+            for pointer in outline.schemas
+            if pointer[: len(start)] == start and _is_in_place(pointer[len(start) :])
+        ]
+        for pointer in here:
+            schema = outline.schemas[pointer]
+            names_known |= (schema.get("properties") or {}).keys() if isinstance(schema, dict) else set()
+        for reference in outline.references:
+            if reference.pointer in here:
+                match reference.target:
+                    case Local(pointer):
+                        step = (outline, pointer)
+                    case Shared(key):
+                        step = (resolved.shared[key], ())
+                    case _:
+                        continue
+                if not any(other is step[0] and at == step[1] for other, at in waiting):
+                    waiting.append(step)
+    return names_known
+
+
+def _is_in_place(pointer: Pointer) -> bool:
+    """Whether a schema below another applies to the same value."""
+    steps = list(pointer)
+    while steps:
+        keyword = steps.pop(0)
+        if keyword not in _IN_PLACE:
+            return False
+        if keyword not in ("if", "then", "else") and steps:
+            steps.pop(0)
+    return True
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    near = nearest(name, known)
+    return f"did you mean `{near}`?" if near else None

@@ -1,0 +1,76 @@
+"""`lint: {ignore: […]}`: which warnings a manifest does not want to hear."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.compile.resolve import entries, manifests
+from stubwright.diagnostics import CODES, Diagnostic, Place, Span
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+
+
+def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Only warnings can be ignored, by codes that exist."""
+    for place, codes, _ in _lists(resolved):
+        for index, code in enumerate(codes):
+            if code not in CODES:
+                yield Diagnostic(
+                    "SW381",
+                    f"there is no code `{code}`",
+                    place / index,
+                    "write a code as `stubwright check` prints it, such as `SW312`",
+                )
+            elif CODES[code].severity == "error":
+                yield Diagnostic(
+                    "SW380",
+                    f"`{code}` is an error, and errors cannot be ignored",
+                    place / index,
+                    "remove it from the list",
+                )
+
+
+def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """`diagnostics` without the warnings that are ignored.
+
+    The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry.
+    """
+    ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
+    return [
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.severity == "error"
+        or not any(diagnostic.code in codes and _within(diagnostic.at, places) for codes, places in ignored)
+    ]
+
+
+def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
+    """Each list of ignored codes with its place, and where it counts; None is everywhere."""
+    for path, manifest in manifests(resolved.bundle):
+        if codes := _codes(manifest):
+            everywhere = path == resolved.bundle.entry
+            yield Place(path, ("lint", "ignore")), codes, None if everywhere else (Place(path),)
+        for section in vocabulary.PRIMITIVES:
+            for place, entry in entries(resolved.bundle, path, section):
+                if codes := _codes(entry.get("stubwright") or {}):
+                    yield place / "stubwright" / "lint" / "ignore", codes, (place,)
+    for tool in resolved.tools:
+        if codes := _codes(tool.extension):
+            yield tool.place_of("lint", "ignore"), codes, (tool.place, *(place for place, _ in tool.layers))
+
+
+def _codes(extension: Mapping[str, Json]) -> list[str]:
+    return list((extension.get("lint") or {}).get("ignore") or ())
+
+
+def _within(at: Place | Span | None, places: tuple[Place, ...] | None) -> bool:
+    if places is None:
+        return True
+    if isinstance(at, Place):
+        return any(at.file == above.file and at.pointer[: len(above.pointer)] == above.pointer for above in places)
+    return isinstance(at, Span) and Place(at.file) in places

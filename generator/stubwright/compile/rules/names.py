@@ -1,0 +1,275 @@
+"""Names: on the wire, in Python, and of the package."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from stubwright import dependencies, naming
+from stubwright.codegen.pages import exports
+from stubwright.compile.handles import kinds as declared_kinds
+from stubwright.compile.handles import shared_whole
+from stubwright.compile.resolve import manifests, package_place
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import shorten
+from stubwright.jsonschema.references import HANDLE
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.jsonschema.references import Outline
+
+_LONGEST = 255
+"""How many bytes the name of a file has at most."""
+
+_ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
+    first: dict[tuple[str, str], Place] = {}
+    for declared in resolved.declared:
+        kind, place = declared.section.noun, declared.place / declared.section.key
+        other = first.get((kind, declared.key))
+        if other is None:
+            first[kind, declared.key] = place
+        else:
+            prefixed = ", or include its file with a `prefix`" if declared.section.key == "name" else ""
+            message = f"the {kind} `{declared.key}` is already declared at {_at(resolved, other)}"
+            yield Diagnostic("SW210", message, place, f"rename one of them{prefixed}")
+
+
+def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No two tools, prompts or resources have one method, one stem of classes, or one module."""
+    first: dict[tuple[str, str], tuple[str, Declared]] = {}
+    for declared in resolved.declared:
+        kind, names = declared.section.noun, declared.names
+        kinds: list[tuple[str, str, str]] = [
+            ("method", names.method, names.method),
+            ("class", naming.input_class(names), naming.input_class(names)),
+            ("module", names.module, names.module.casefold()),  # many disks take `A.py` and `a.py` for one file
+        ]
+        kinds += [("class", name, name) for name in _classes(declared)]
+        if declared.extension.get("complete"):
+            kinds.append(("method", naming.completion(names), naming.completion(names)))
+        for part, shown, key in kinds:
+            other_kind, other = first.setdefault((part, key), (kind, declared))
+            if other is not declared and (kind, declared.name) != (other_kind, other.name):
+                both = f"{kind}s" if kind == other_kind else other_kind
+                yield Diagnostic(
+                    "SW211",
+                    f"the {both} `{other.name}` ({_at(resolved, other.place / 'name')}) and "
+                    f"{'' if kind == other_kind else f'the {kind} '}`{declared.name}` get the same name in "
+                    f"Python: the {part} `{shown}`",
+                    _python_place(declared),
+                    "give one of them a `pythonName` under `stubwright`",
+                )
+                break
+
+
+def _classes(declared: Declared) -> Iterator[str]:
+    """The classes of a declaration beside those of a tool's arguments and result."""
+    if declared.extension.get("ask"):
+        yield naming.ask_class(declared.names)
+        yield naming.context_class(declared.names)
+        yield from (naming.answer(declared.names, question) for question in declared.extension["ask"])
+    if declared.section in (vocabulary.PROMPTS, vocabulary.TEMPLATES):
+        yield naming.arguments(declared.names, declared.section.noun)
+
+
+def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No class of a shared schema is called like another class, or like anything else that the package exports."""
+    stem = naming.server_stem(resolved.entry["server"]["name"])
+    taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
+    taken[naming.handlers_class(stem)] = "is the class of this server's handlers"
+    taken[naming.client_class(stem)] = "is this server's client"
+    for tool in resolved.tools:
+        for field, _ in resolved.schemas(tool):
+            class_name = naming.input_class if field == "inputSchema" else naming.output_class
+            taken[class_name(tool.names)] = f"is the class of the {field} of `{tool.name}`"
+    for declared in resolved.declared:
+        taken |= dict.fromkeys(_classes(declared), f"is a class of `{declared.name}`")
+    kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
+    if kinds:
+        taken |= dict.fromkeys(exports.OF_HANDLES, "every package with handles exports")
+        taken |= {
+            naming.own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
+            for tool in resolved.tools
+        }
+        taken |= {naming.context_class(tool.names): f"is a class of `{tool.name}`" for tool in resolved.tools}
+    yield from _unique_ids(resolved, taken)
+    taken |= {naming.handle_id(kind): f"is the type of the ids of `{kind}`" for kind in kinds}
+    taken |= {
+        naming.shared_class(naming.shared(kind.state)): f"is the class of the states of `{kind.name}`"
+        for kind, at in declared_kinds(resolved)
+        if shared_whole(resolved.extension_schemas[at]) is None
+    }
+    first: dict[str, Outline] = {}
+    for key, outline in resolved.shared.items():
+        name = naming.shared_class(naming.shared(key.name))
+        other = first.setdefault(name, outline)
+        problem = "is a keyword" if keyword.iskeyword(name) else taken.get(name)
+        kind = outline.schema.get(HANDLE) if isinstance(outline.schema, dict) else None
+        if isinstance(kind, str) and naming.handle_id(kind) == name:
+            problem = None  # the schema of the ids, which has no class
+        if problem is None and other is not outline:
+            problem = f"is the class of `{other.place.pointer[-1]}` at {_at(resolved, other.place.key())}"
+        if problem:
+            yield Diagnostic(
+                "SW212",
+                f"the class of the shared schema `{key.name}` would be `{name}`, which {problem}",
+                outline.place.key(),
+                "give the schema another name under `schemas`",
+            )
+
+
+def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """The type of the ids of each kind of handle is called like nothing else, and so is the kind itself in Python."""
+    first: dict[str, Place] = {}
+    for path, manifest in manifests(resolved.bundle):
+        for kind in manifest.get("handles") or ():
+            place = Place(path, ("handles", kind), "key")
+            name = naming.handle_id(kind)
+            other = first.setdefault(name, place)
+            problem = f"is that of `{other.pointer[-1]}` at {_at(resolved, other)}"
+            if other == place:
+                problem = taken.get(name, "")
+            if problem:
+                message = f"the type of the ids of the handle `{kind}` would be `{name}`, which {problem}"
+                yield Diagnostic("SW212", message, place, "give the handle another name")
+            if kind.startswith("_"):
+                message = f"the handle `{kind}` starts with an underscore, which is reserved"
+                yield Diagnostic("SW213", message, place, "give the handle another name")
+
+
+def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A `pythonName` is a name that nothing else needs."""
+    for tool in resolved.declared:
+        name = tool.extension.get("pythonName")
+        if name is None:
+            continue
+        if keyword.iskeyword(name):
+            problem = "is a keyword"
+        elif name.startswith("_"):
+            problem = "starts with an underscore"
+        elif name in naming.CLIENT_NAMES:
+            problem = "is a name that every client has"
+        elif name in naming.ANNOTATION_NAMES:
+            problem = "is the name of a type that annotations use"
+        elif name in naming.DECORATOR_NAMES:
+            problem = "is the name of a decorator"
+        elif name in naming.HANDLER_NAMES:
+            problem = "is the method of handlers that runs around all others"
+        else:
+            continue
+        suggestion = naming.method(name)
+        yield Diagnostic(
+            "SW213", f"the `pythonName` `{name}` {problem}", tool.place_of("pythonName"), f"use `{suggestion}`"
+        )
+
+
+def package(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The package can be imported, and hides no other."""
+    name, place = _package(resolved)
+    written = "package" in place.pointer
+    suggestion = naming.package(resolved.entry["server"]["name"])
+    fix = (
+        f"use `{suggestion}`, from the server's name"
+        if written and naming.is_importable(suggestion)
+        else "write a `python.package`"
+    )
+    if not naming.is_importable(name):
+        yield Diagnostic("SW214", f"`{name}` is not a name that Python can import", place, fix)
+    elif name in sys.stdlib_module_names:
+        yield Diagnostic("SW215", f"`{name}` would hide the module `{name}` of Python's standard library", place, fix)
+    elif name in dependencies.modules():
+        yield Diagnostic(
+            "SW215", f"`{name}` would hide the package `{name}`, which the generated code needs", place, fix
+        )
+
+
+def _package(resolved: Resolved) -> tuple[str, Place]:
+    """The package's name, and where it comes from."""
+    written = (resolved.entry.get("python") or {}).get("package")
+    name = written or naming.package(resolved.entry["server"]["name"])
+    return name, package_place(resolved.bundle.entry, resolved.entry)
+
+
+def writable(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No file or folder is called by a name that is longer than disks take."""
+    package_name, at = _package(resolved)
+    named = [(package_name, at, "write a shorter `python.package`")]
+    modelled = [*resolved.tools]
+    if "server" in (resolved.entry.get("emit") or ("server",)):
+        modelled += [*resolved.primitives[vocabulary.TEMPLATES], *resolved.primitives[vocabulary.PROMPTS]]
+    fix = "shorten it, or write a `pythonName` under `stubwright`"
+    named += [(f"{declared.names.module}.py", _python_place(declared), fix) for declared in modelled]
+    shared = [(naming.shared(key.name).module, outline.place.key()) for key, outline in resolved.shared.items()]
+    named += [(f"{module}.py", place, "give the schema another name under `schemas`") for module, place in shared]
+    for name, place, help_ in named:
+        if (length := len(name.encode())) > _LONGEST:
+            message = (
+                f"`{shorten(name)}` cannot be written: its name has {length} bytes, and most disks allow {_LONGEST}"
+            )
+            yield Diagnostic("SW406", message, place, help_)
+
+
+def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`python.handlers` is `module:Name`, as entry points of packages are written."""
+    text = (resolved.entry.get("python") or {}).get("handlers")
+    if text is None:
+        return
+    module, colon, name = text.partition(":")
+    if not (
+        colon and all(map(naming.is_importable, module.split("."))) and all(map(naming.is_importable, name.split(".")))
+    ):
+        yield Diagnostic(
+            "SW216",
+            f"`{text}` is not `module:Name`",
+            Place(resolved.bundle.entry, ("python", "handlers")),
+            'write the module as it is imported, a colon, and the class, such as "weather:Weather"',
+        )
+
+
+def features(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`python.features` is accepted for one release more."""
+    if "features" in (resolved.entry.get("python") or {}):
+        yield Diagnostic(
+            "SW342",
+            "`python.features` has no effect: every package has all features",
+            Place(resolved.bundle.entry, ("python", "features")).key(),
+            "remove it; the next release rejects it",
+        )
+
+
+def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
+    for tool in resolved.tools:
+        place = tool.place / "name"
+        if not _ALLOWED.fullmatch(tool.name):
+            yield Diagnostic(
+                "SW310",
+                f"the tool name {_problem(tool.name, r'[A-Za-z0-9_.-]', 128)}",
+                place,
+                "use 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`, as MCP recommends",
+            )
+
+
+def _problem(name: str, allowed: str, longest: int) -> str:
+    strange = sorted(set(re.sub(allowed, "", name)))
+    if strange:
+        return f"`{name}` has {', '.join('a space' if char == ' ' else f'`{char}`' for char in strange[:5])}"
+    return f"`{name}` has {len(name)} characters, more than {longest}"
+
+
+def _python_place(tool: Declared) -> Place:
+    return tool.place_of("pythonName") if "pythonName" in tool.extension else tool.place / "name"
+
+
+def _at(resolved: Resolved, place: Place) -> str:
+    span = resolved.bundle.documents[place.file].span(place)
+    return f"{span.file}:{span.line}"

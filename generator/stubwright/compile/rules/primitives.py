@@ -1,0 +1,160 @@
+"""Resources, resource templates and prompts: what they say of themselves fits together."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.uritemplates import TemplateError, variables
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import nearest, quoted
+from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.values.text import PLACEHOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def templates(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A URI template is one of RFC 6570 that servers can match (MCP 2025-11-25, Resources, Resource Templates)."""
+    for template in resolved.primitives[vocabulary.TEMPLATES]:
+        try:
+            variables(template.key)
+        except TemplateError as error:
+            message = f"`{template.key}` cannot be used: {error}"
+            yield Diagnostic("SW255", message, template.place / template.section.key, error.fix)
+
+
+def uris(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A resource's URI is absolute (RFC 3986, section 4.3)."""
+    for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
+        for primitive in resolved.primitives[section]:
+            uri, place = primitive.key, primitive.place / section.key
+            if re.search(r"[\s\x00-\x1f\x7f]", uri):
+                yield Diagnostic("SW256", "the URI contains a blank", place, "write `%20` for a space")
+            elif not _URI.match(uri):
+                fix = f"write an absolute URI, such as `docs://{uri.lstrip('/') or 'readme'}`"
+                yield Diagnostic("SW256", f"`{uri}` has no scheme", place, fix)
+
+
+def contents(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A resource has its content in one place."""
+    for resource in resolved.primitives[vocabulary.RESOURCES]:
+        if resource.extension.keys() >= {"file", "text"}:
+            at = (resource.place / "stubwright" / "text").key()
+            yield Diagnostic("SW257", f"`{resource.name}` has both `file` and `text`", at, "remove one of them")
+
+
+def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No two arguments of a prompt have one name."""
+    for prompt in resolved.primitives[vocabulary.PROMPTS]:
+        seen: set[str] = set()
+        for index, argument in enumerate(prompt.wire.get("arguments") or ()):
+            if argument["name"] in seen:
+                at = prompt.place / "arguments" / index / "name"
+                message = f"`{prompt.name}` has the argument `{argument['name']}` twice"
+                yield Diagnostic("SW210", message, at, "rename one of them")
+            seen.add(argument["name"])
+
+
+def completions(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`complete` names arguments that there are."""
+    known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
+    known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
+    for primitive, known in known_of:
+        for name in primitive.extension.get("complete") or {}:
+            if known is not None and name not in known:
+                at = (primitive.place / "stubwright" / "complete" / name).key()
+                yield Diagnostic("SW258", f"`{primitive.name}` has no argument `{name}`", at, _fix(name, known))
+
+
+def messages(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A message is one thing, whole, and the arguments in its text are the prompt's own."""
+    for prompt in resolved.primitives[vocabulary.PROMPTS]:
+        at = prompt.place / "stubwright"
+        if prompt.extension.get("messages") == []:
+            yield Diagnostic(
+                "SW257", f"`{prompt.name}` has no messages", at / "messages", "add a message, or remove `messages`"
+            )
+        if prompt.extension.get("messages") and prompt.extension.get("ask"):
+            fix = "remove `messages`, and write a method that asks"
+            yield Diagnostic(
+                "SW257",
+                f"`{prompt.name}` has fixed messages, so its questions are never asked",
+                (at / "ask").key(),
+                fix,
+            )
+        for index, message in enumerate(prompt.extension.get("messages") or ()):
+            place = prompt.place / "stubwright" / "messages" / index
+            given = [kind for kind in vocabulary.CONTENT if kind in message]
+            if len(given) != 1:
+                what = f"both {quoted(given).replace(' or ', ' and ')}" if given else "no content"
+                yield Diagnostic(
+                    "SW257", f"the message has {what}", place, f"write one of {quoted(vocabulary.CONTENT)}"
+                )
+            for kind in given:
+                yield from _part(kind, message[kind], place / kind, prompt)
+
+
+def _part(kind: str, part: Json, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
+    if kind == "text":
+        yield from _filled(part, place, prompt)
+        return
+    sources = [key for key in ("text", "file", "data") if key in part]
+    if len(sources) != 1:
+        what = f"both {quoted(sources).replace(' or ', ' and ')}" if sources else "no content"
+        known = ("text", "file", "data") if kind == "resource" else ("file", "data")
+        yield Diagnostic("SW257", f"the {kind} has {what}", place, f"write one of {quoted(known)}")
+    if kind != "resource" and not str(part.get("mimeType", f"{kind}/")).startswith(f"{kind}/"):
+        message = f"`{part['mimeType']}` is not the MIME type of {'an' if kind[0] in 'ai' else 'a'} {kind}"
+        yield Diagnostic("SW257", message, place / "mimeType", f"write a type that starts with `{kind}/`")
+    if kind != "resource" and "mimeType" not in part:
+        example = {"image": "image/png", "audio": "audio/wav"}[kind]
+        yield Diagnostic("SW257", f"the {kind} has no `mimeType`", place, f"add it, such as `mimeType: {example}`")
+    if "data" in part:
+        try:
+            binascii.a2b_base64(part["data"], strict_mode=True)
+        except ValueError as error:
+            yield Diagnostic(
+                "SW257", f"the data is not base64: {error}", place / "data", "write base64, or name a `file`"
+            )
+    for key in ("uri", "text"):
+        if kind == "resource" and key in part:
+            yield from _filled(part[key], place / key, prompt)
+
+
+def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
+    known = _argument_names(prompt)
+    for name in dict.fromkeys(PLACEHOLDER.findall(text)):
+        if name not in known:
+            yield Diagnostic("SW258", f"`{prompt.name}` has no argument `{name}`", place, _fix(name, known))
+
+
+def _argument_names(prompt: Declared) -> tuple[str, ...]:
+    """The names of a prompt's arguments."""
+    return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
+
+
+def _variable_names(template: Declared) -> tuple[str, ...] | None:
+    """The names of a template's variables; None where it is broken."""
+    try:
+        return tuple(variable.name for variable in variables(template.key))
+    except TemplateError:
+        return None
+
+
+def _fix(name: str, known: tuple[str, ...]) -> str:
+    near = nearest(name, known)
+    if near:
+        return f"did you mean `{near}`?"
+    return (
+        f"its arguments are {', '.join(f'`{name}`' for name in known)}"
+        if known
+        else "it has no arguments: add it to `arguments`"
+    )

@@ -1,0 +1,175 @@
+"""References: they resolve, end somewhere, keep to one dialect, and can be bundled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from stubwright.diagnostics import Diagnostic, Place, Pointer
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.references import Broken, Local, Outline, Reference, Shared, at, identifying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.compile.resolve import Resolved
+
+
+def resolved(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Every reference leads to a schema, inside the manifest's folder, without fetching anything."""
+    for outline in resolved.everything():
+        for reference in outline.references:
+            if isinstance(reference.target, Broken):
+                broken = reference.target
+                yield Diagnostic(broken.code, broken.message, _at(outline, reference), broken.help)
+
+
+def finite(resolved: Resolved) -> Iterator[Diagnostic]:
+    """No schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: no infinite recursion)."""
+    outlines = {outline.place: outline for outline in resolved.everything()}
+    applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
+    for outline in outlines.values():
+        for reference in outline.references:
+            for pointer in outline.folded(reference.pointer):
+                applied[outline.place, pointer].append((outline.place, reference))
+
+    def nexts(place: Place, reference: Reference) -> list[tuple[Place, Reference]]:
+        match reference.target:
+            case Local(pointer):
+                return applied.get((place, pointer), [])
+            case Shared(key):
+                return applied.get((resolved.shared[key].place, ()), [])
+        return []
+
+    done: set[tuple[Place, Pointer, str]] = set()
+    for outline in outlines.values():
+        for first in outline.references:
+            path: dict[tuple[Place, Pointer, str], Reference] = {}
+            waiting = [iter([(outline.place, first)])]
+            while waiting:
+                step = next(waiting[-1], None)
+                if step is None:
+                    waiting.pop()
+                    if path:
+                        done.add(path.popitem()[0])
+                    continue
+                place, reference = step
+                mark = (place, reference.pointer, reference.keyword)
+                if mark in path:
+                    loop = list(path.values())[list(path).index(mark) :]
+                    yield _loop(outlines[place], reference, loop)
+                elif mark not in done:
+                    path[mark] = reference
+                    waiting.append(iter(nexts(place, reference)))
+
+
+def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A schema and what it refers to are of one dialect, and so is everything in it."""
+    for outline in resolved.everything():
+        for reference in outline.references:
+            if isinstance(reference.target, Shared):
+                other = resolved.shared[reference.target.key]
+                if other.dialect != outline.dialect and isinstance(other.schema, dict):
+                    yield Diagnostic(
+                        "SW224",
+                        f"`{reference.target.key.name}` is a schema of {other.dialect.name}, but this is one of "
+                        f"{outline.dialect.name}",
+                        _at(outline, reference),
+                        f'write both in one dialect, with "$schema": "{outline.dialect.uri}" in each',
+                    )
+        for pointer, schema in outline.having("$schema"):
+            if pointer:
+                inner = dialects.of(schema, outline.dialect)
+                if inner != outline.dialect:
+                    yield Diagnostic(
+                        "SW224",
+                        f"part of a schema of {outline.dialect.name} cannot be in another dialect",
+                        _below(outline, pointer) / "$schema",
+                        "remove this `$schema`, and write this part in the dialect of the whole schema",
+                    )
+
+
+def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Shared schemas go into the `$defs` of the tool's schema, so nothing may make that another place.
+
+    Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
+    """
+    for outline in resolved.everything():
+        for reference in outline.references:
+            if is_enclosed(resolved, outline, reference):
+                keyword = identifying(outline.dialect)
+                yield Diagnostic(
+                    "SW225",
+                    f"`{reference.text}` is below an `{keyword}`, from where bundled schemas cannot be found",
+                    _at(outline, reference),
+                    f"remove the `{keyword}`: it is never fetched",
+                )
+            elif reference.keyword == "$recursiveRef" and _is_shared(outline) and not outline.identified:
+                yield Diagnostic(
+                    "SW225",
+                    "in a shared schema, `$recursiveRef` would refer to the schema that it is bundled into",
+                    _at(outline, reference),
+                    'write "$ref": "#" instead, or give the shared schema an `$id`',
+                )
+
+
+def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> bool:
+    """Whether a reference to a shared schema stands below an `$id` that is not the root's of a tool's own schema."""
+    if not isinstance(reference.target, Shared):
+        return False
+    itself = resolved.shared[reference.target.key].place == outline.place
+    return reference.enclosed or (_is_shared(outline) and outline.identified and not itself)
+
+
+def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
+    """In one schema, with all that is bundled into it, an anchor or identifier is given once."""
+    for outline in resolved.everything():
+        for pointer in outline.repeated:
+            yield Diagnostic(
+                "SW226",
+                f"`{at(outline.schema, pointer)}` is used twice in the same schema",
+                _below(outline, pointer),
+                "rename one of them",
+            )
+    if not any(outline.anchors for outline in resolved.shared.values()):
+        return
+    for root in (*resolved.outlines.values(), *resolved.extension_schemas.values()):
+        first: dict[tuple[str, str], Outline] = {}
+        for outline in resolved.closure(root):
+            for base, name in outline.anchors:
+                if outline is not root and not base and root.identified:
+                    continue
+                other = first.setdefault((base, name), outline)
+                if other is not outline:
+                    yield Diagnostic(
+                        "SW226",
+                        f"the anchor `{name}` would appear twice when the shared schema "
+                        f"`{outline.place.pointer[-1]}` is bundled",
+                        _below(outline, outline.anchors[base, name]),
+                        "rename the anchor",
+                    )
+
+
+def _is_shared(outline: Outline) -> bool:
+    return outline.place.pointer[0] == "schemas"
+
+
+def _loop(outline: Outline, reference: Reference, loop: list[Reference]) -> Diagnostic:
+    if len(loop) == 1 and reference.keyword == "$ref":
+        message = f"`{reference.text}` refers directly to itself"
+    else:
+        message = f"`{reference.text}` refers to itself, through {' and '.join(f'`{step.text}`' for step in loop[1:])}"
+    return Diagnostic(
+        "SW223",
+        message,
+        _at(outline, reference),
+        "refer to a schema from within itself only below a property or an item: otherwise validation never ends",
+    )
+
+
+def _at(outline: Outline, reference: Reference) -> Place:
+    return _below(outline, (*reference.pointer, reference.keyword))
+
+
+def _below(outline: Outline, pointer: Pointer) -> Place:
+    return Place(outline.place.file, (*outline.place.pointer, *pointer))

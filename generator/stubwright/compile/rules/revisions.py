@@ -1,0 +1,63 @@
+"""Fields that are newer than the oldest revision that the manifest is meant for (`protocol.min`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile import shape
+from stubwright.compile.resolve import entries
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright_runtime.mcp import revisions, vocabulary
+from stubwright_runtime.schema.objects import describes_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+
+_UNSEEN: Final = "remove it, or raise `protocol.min`: clients of older revisions do not see it"
+_ONLY_TEXT: Final = (
+    "put the value into a property of an object, or raise `protocol.min`: clients of older revisions get "
+    "neither the schema nor `structuredContent`, but the result's JSON as text"
+)
+
+
+def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Without `protocol.min` nothing is too new."""
+    oldest = (resolved.entry.get("protocol") or {}).get("min")
+    if not isinstance(oldest, str):
+        return
+    for place, what, revision in _newer(resolved):
+        if revision > oldest:
+            yield Diagnostic(
+                "SW340",
+                f"{what} is new in revision {revision}, but this manifest also supports {oldest}",
+                place,
+                _ONLY_TEXT if revision == revisions.since("any_output") and "outputSchema" in what else _UNSEEN,
+            )
+
+
+def _newer(resolved: Resolved) -> Iterator[tuple[Place, str, str]]:
+    bundle = resolved.bundle
+    yield from _fields(Place(bundle.entry, ("server",)), resolved.entry["server"], "server")
+    for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
+        for section in vocabulary.SECTIONS:
+            for place, entry in entries(bundle, path, section):
+                yield from _fields(place, entry, section.name)
+    for tool in resolved.tools:
+        for field, outline in resolved.schemas(tool):
+            sent = shape.shaped(field, resolved.bundled(outline).wire, tool.extension.get("http") or {})
+            if field == "outputSchema" and not describes_objects(sent):
+                at = outline.place / "type" if "type" in outline.schema else outline.place.key()
+                yield at, "an `outputSchema` that allows values other than objects", revisions.since("any_output")
+            for pointer, schema in outline.schemas.items():
+                if isinstance(schema, dict) and vocabulary.HEADER in schema:
+                    at = Place(outline.place.file, (*outline.place.pointer, *pointer, vocabulary.HEADER))
+                    yield at.key(), f"`{vocabulary.HEADER}`", revisions.since("parameter_headers")
+
+
+def _fields(place: Place, entry: Mapping[str, Json], section: str) -> Iterator[tuple[Place, str, str]]:
+    for field, revision in revisions.SINCE[section].items():
+        if field in entry:
+            yield (place / field).key(), f"`{field}`", revision

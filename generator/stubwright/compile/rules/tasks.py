@@ -1,0 +1,44 @@
+"""Tasks: what the manifest says of them is about tools that run as tasks (MCP 2025-11-25, Tasks)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+
+_FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inputSchema`"
+
+
+def possible(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`task` stands at a tool that runs as one."""
+    for tool in resolved.tools:
+        if "task" in tool.extension and not _runs_as_task(tool.wire):
+            yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").key(), _FIX)
+
+
+def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What is asked before a task belongs to a tool that runs as one, and is a form: only its handler knows a URL."""
+    tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
+    tools = {tool.place for tool in resolved.tools}
+    for declared in resolved.declared:
+        for name, question in (declared.extension.get("ask") or {}).items():
+            if question.get("before") != "task":
+                continue
+            at = declared.place_of("ask", name, "before")
+            if declared.place not in tasks:
+                fix = _FIX if declared.place in tools else "remove it: only tools run as tasks"
+                yield Diagnostic("SW259", f"`{name}` is asked before a task, but there is no task", at, fix)
+            elif question.get("mode") == "url":
+                fix = "remove it: the handler, which provides the URL, runs in the task"
+                yield Diagnostic("SW259", f"`{name}` opens a URL, which is not known before the task", at, fix)
+
+
+def _runs_as_task(definition: Json) -> bool:
+    execution = definition.get("execution") if isinstance(definition, dict) else None
+    return isinstance(execution, dict) and execution.get("taskSupport") in ("optional", "required")

@@ -1,0 +1,234 @@
+"""Rules about tools: overlays, deprecations, caching, descriptions and hints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.compile.apis import patched
+from stubwright.compile.resolve import entries, meant, overlays
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean, shorten
+from stubwright.jsonschema.references import Folder, Local, Outline
+from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.values.text import BRACES, split_pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.diagnostics import Pointer
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
+
+_LOOSE = ("patternProperties", "additionalProperties", "unevaluatedProperties")
+_ICON_SCHEMES = ("https:", "data:", "http:")
+
+
+def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
+    """An overlay names APIs that there are, and tools, with the prefixes that they have got by then."""
+    for fragment, place, _ in overlays(resolved.bundle):
+        name = str(place.pointer[-1])
+        names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
+        if name not in names:
+            fix = did_you_mean(name, names, "tools")
+            yield Diagnostic("SW250", f"there is no tool `{name}` to overlay", place.key(), fix)
+    known = [api.name for api in resolved.apis]
+    for place, name, _ in patched(resolved.bundle):
+        if name not in known:
+            fix = did_you_mean(name, known, "APIs")
+            yield Diagnostic("SW250", f"there is no API `{name}` to overlay", place.key(), fix)
+
+
+def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`deprecated.use` names another tool."""
+    names = [tool.name for tool in resolved.tools]
+    for tool in resolved.tools:
+        use = (tool.extension.get("deprecated") or {}).get("use")
+        if use is None:
+            continue
+        other = meant(use, tool, names)
+        if other == tool.name:
+            message = f"`{tool.name}` cannot replace itself"
+        elif other not in names:
+            message = f"there is no tool `{use}` to use instead of `{tool.name}`"
+        else:
+            continue
+        others = [name for name in names if name != tool.name]
+        yield Diagnostic("SW251", message, tool.place_of("deprecated", "use"), did_you_mean(use, others, "other tools"))
+
+
+def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A tool's `policy.redact` names arguments that it has: a misspelt one would be logged."""
+    for tool in resolved.tools:
+        own = (tool.extension.get("policy") or {}).get("redact") or ()
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        if not own or outline.shared() or any(isinstance(outline.schema.get(key), dict) for key in _LOOSE):
+            continue
+        names = dict.fromkeys(name for _, schema in outline.having("properties") for name in schema["properties"])
+        for index, pointer in enumerate(own):
+            name = split_pointer(f"{pointer}/")[0]
+            if pointer and name not in names:
+                message = f"`{tool.name}` has no argument `{name}` to redact"
+                yield Diagnostic(
+                    "SW335", message, tool.place_of("policy", "redact") / index, did_you_mean(name, names, "arguments")
+                )
+
+
+def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The message of a confirmation has arguments that its tool has, in braces that are closed."""
+    everybodys = resolved.entry.get("policy") or {}
+    if (text := _message(everybodys)) is not None:
+        yield from _unclosed(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
+    for tool in resolved.tools:
+        own = tool.extension.get("policy") or {}
+        at = tool.place_of("policy", "confirm", "message")
+        if "confirm" not in own:
+            own, at = everybodys, Place(resolved.bundle.entry, ("policy", "confirm", "message"))
+        if (text := _message(own)) is None:
+            continue
+        if own is not everybodys:
+            yield from _unclosed(text, at)
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        known = _arguments(resolved.bundled(outline).wire, outline.dialect)
+        for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
+            if known is not None and name not in known:
+                message = f"`{tool.name}` has no argument `{name}` to show"
+                fix = (
+                    did_you_mean(name, known, "arguments")
+                    if known
+                    else "it has no arguments: write the message without `{…}`"
+                )
+                if "." in name and name.split(".")[0] in known:
+                    fix = f"only whole arguments can be shown: write `{{{name.split('.')[0]}}}`"
+                yield Diagnostic("SW258", message, at, fix)
+
+
+def _message(policy: Mapping[str, Json]) -> str | None:
+    confirm = policy.get("confirm")
+    return confirm.get("message") if isinstance(confirm, dict) else None
+
+
+def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
+    for match in BRACES.finditer(text):
+        if match[0] in ("{", "}"):
+            message = f"the `{match[0]}` at character {match.start() + 1} of the message is unmatched"
+            yield Diagnostic(
+                "SW105", message, at, f"write `{{name}}` for an argument, and `{match[0] * 2}` for a brace"
+            )
+
+
+def _arguments(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
+    """The names of a tool's arguments; None where it takes some without saying how they are called."""
+    if any(isinstance(schema.get(key), dict) for key in _LOOSE):
+        return None
+    outline = Outline(Place(""), schema, dialect, Folder("", {}))
+    names: dict[str, None] = {}
+    places: list[Pointer] = [()]
+    for place in places:  # grows while it is read: what references lead to
+        for pointer, part in outline.having("properties"):
+            if place in outline.folded(pointer):
+                names |= dict.fromkeys(part["properties"])
+        for reference in outline.references:
+            target = reference.target
+            if (
+                isinstance(target, Local)
+                and target.pointer not in places
+                and place in outline.folded(reference.pointer)
+            ):
+                places.append(target.pointer)
+    return tuple(names)
+
+
+def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
+    entry = resolved.entry
+    if (entry.get("cache") or {}).get("scope") != "public":
+        return
+    declared = [
+        *resolved.tools,
+        *(primitive for section in vocabulary.PRIMITIVES for primitive in resolved.primitives[section]),
+    ]
+    scoped = [primitive.name for primitive in declared if (primitive.extension.get("policy") or {}).get("scopes")]
+    if scoped:
+        reason = f"`{scoped[0]}` is listed only for callers with its scopes"
+    elif (entry.get("policy") or {}).get("scopes"):
+        reason = "tools are listed only for callers with the scopes of `policy`"
+    elif (entry.get("auth") or {}).get("requiredScopes"):
+        reason = "callers need the `requiredScopes` of `auth`"
+    else:
+        return
+    yield Diagnostic(
+        "SW253",
+        f"a public cache would show all callers the same lists, but {reason}",
+        Place(resolved.bundle.entry, ("cache", "scope")),
+        "write `scope: private`, or remove it",
+    )
+
+
+def described(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A tool has a description: models choose by it."""
+    for tool in resolved.tools:
+        text = tool.wire.get("description")
+        if not (isinstance(text, str) and text.strip()):
+            yield Diagnostic(
+                "SW312",
+                f"`{tool.name}` has no description",
+                tool.place / "description" if text is not None else tool.place / "name",
+                "describe what it does and when to use it: models choose tools by their descriptions",
+            )
+
+
+def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
+    """With `wire: {refs: inlined}`, schemas go out without references, as far as that is possible."""
+    if not resolved.inlines:
+        return
+    for tool in resolved.tools:
+        for field, outline in resolved.schemas(tool):
+            result = resolved.inlined(outline)
+            if result.kept is not None:
+                message = f"the `{field}` of `{tool.name}` keeps references: {result.kept}"
+                yield Diagnostic("SW341", message, (tool.place / field).key(), result.help)
+
+
+def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
+    for tool in resolved.tools:
+        hints = tool.wire.get("annotations")
+        if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
+            yield Diagnostic(
+                "SW330",
+                f"`{tool.name}` is declared both read-only and destructive",
+                tool.place / "annotations" / "destructiveHint",
+                "remove `destructiveHint` if it only reads, otherwise `readOnlyHint`: clients run such tools unasked",
+            )
+
+
+def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
+    """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
+    for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
+        for primitive in resolved.primitives[section]:
+            if primitive.key.lower().startswith("https://"):
+                yield Diagnostic(
+                    "SW332",
+                    f"clients could fetch `{primitive.key}` themselves",
+                    primitive.place / section.key,
+                    "use your own scheme, such as `docs://`, for what only this server can read",
+                )
+
+
+def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Icons are web or `data:` addresses; clients MUST refuse others, such as `javascript:` (MCP 2025-11-25, Icons)."""
+    bundle = resolved.bundle
+    holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
+    for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):
+        for section in vocabulary.SECTIONS:
+            holders += [(place, entry) for place, entry in entries(bundle, path, section) if "icons" in entry]
+    for place, holder in holders:
+        for index, icon in enumerate(holder.get("icons") or ()):
+            if not icon["src"].lower().startswith(_ICON_SCHEMES):
+                yield Diagnostic(
+                    "SW333",
+                    f"clients reject an icon at `{shorten(icon['src'])}`",
+                    place / "icons" / index / "src",
+                    "use an `https:` or a `data:` URI",
+                )

@@ -1,0 +1,374 @@
+"""Values in a manifest that its own schemas judge: patterns, defaults and examples.
+
+They are judged by the validator that the generated server judges calls with, and told in its words. What the validator
+does not take is an error of its own, and judges nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from stubwright.compile import binds, shape
+from stubwright.compile.rules.references import is_enclosed
+from stubwright.diagnostics import Diagnostic, Place, Pointer
+from stubwright.jsonschema.bundling import edited
+from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.references import Broken, Outline, Shared, identifying
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+    from stubwright_runtime.schema.validation import Validator
+
+_ROOT = "stubwright:schema"
+_DEMANDING = frozenset(
+    {"required", "minProperties", "enum", "const", "not", "if", "allOf", "anyOf", "oneOf"}
+    | {"$ref", "$dynamicRef", "$recursiveRef"}
+)
+"""Keywords without which an object is accepted that has nothing in it."""
+
+_OF_THE_WHOLE = frozenset({"required", "minProperties", "dependentRequired", "dependentSchemas", "dependencies"})
+"""Keywords of an input that ask for other arguments than the one that is looked at."""
+
+_SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "result"))
+
+
+def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
+    for outline in resolved.everything():
+        for place, text in _patterns(outline):
+            if _is_too_large(text):
+                yield Diagnostic(
+                    "SW227",
+                    f"the regular expression `{text}` is too large for the validator",
+                    place,
+                    "use fewer repetitions, with `maxLength` for the length; or use `enum` for many words",
+                )
+            elif not _is_expression(text):
+                yield Diagnostic(
+                    "SW227",
+                    f"`{text}` is not a regular expression of JSON Schema",
+                    place,
+                    "use the syntax of ECMA-262, which has `^` and `$`, but not `\\A` or `\\Z`",
+                )
+
+
+def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair.
+
+    It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
+    """
+    refused = {
+        outline.place for outline in resolved.everything() if _has_long(outline) or not _is_taken(_alone(outline))
+    }
+    if not refused:
+        return
+    unsound = _unsound(resolved)
+    for outline in resolved.everything():
+        reached = {each.place for each in resolved.closure(outline)}
+        if unsound.isdisjoint(reached) and not refused.isdisjoint(reached):
+            problem = _compiled(resolved.bundled(outline).wire)
+            if isinstance(problem, str):
+                yield Diagnostic(
+                    "SW228",
+                    f"the validator rejects this schema: {problem}",
+                    outline.place,
+                    "rewrite the schema: with this one, the server could not check calls",
+                )
+
+
+def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A `default` is a value that its own schema accepts (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
+    for place, name, value, judge in _judged(resolved, "default"):
+        for problem, at in judge.problems(value, place, "value"):
+            yield Diagnostic(
+                "SW320",
+                f"the default{name} is not valid under its own schema: {problem}",
+                at,
+                'remove it, or add "null" to the types' if value is None else "change the default or its schema",
+            )
+
+
+def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+    """What `examples` in a schema lists is accepted by that schema (JSON Schema 2020-12 Validation, 9.5)."""
+    for place, name, values, judge in _judged(resolved, "examples"):
+        for index, value in enumerate(values if isinstance(values, list) else ()):
+            for problem, at in judge.problems(value, place / index, "value"):
+                yield Diagnostic(
+                    "SW321",
+                    f"the example{name} is not valid under its own schema: {problem}",
+                    at,
+                    "change the example or its schema",
+                )
+
+
+def examples(resolved: Resolved) -> Iterator[Diagnostic]:
+    """An example of a tool is a call that the tool accepts, and a result that it may give."""
+    unsound = _unsound(resolved)
+    for tool in resolved.tools:
+        entries = tool.extension.get("examples") or ()
+        schemas = dict(resolved.schemas(tool)) if entries else {}
+        for side, field, root in _SIDES:
+            place = tool.place_of("examples")
+            given = [(place / index / side, entry[side]) for index, entry in enumerate(entries) if side in entry]
+            outline = schemas.get(field)
+            if not given:
+                continue
+            bundled_schema = None if outline is None else resolved.bundled(outline).wire
+            schema = shape.shaped(field, bundled_schema, tool.extension.get("http") or {})
+            if field == "inputSchema" and (bound := _bound(tool, schema)):
+                schema = binds.without(schema, bound)
+                for at, value in given:
+                    for name in bound.keys() & value:
+                        message = f"the example sends `{name}`, which the server sets (`bind`)"
+                        yield Diagnostic("SW240", message, (at / name).key(), f"remove `{name}`")
+                given = [(at, {name: each for name, each in value.items() if name not in bound}) for at, value in given]
+            if schema is None:
+                for at, _ in given:
+                    yield Diagnostic(
+                        "SW241",
+                        f"the example has an {side}, but `{tool.name}` has no `{field}`",
+                        at.key(),
+                        f"add an `{field}` to the tool, or remove the {side}",
+                    )
+            elif outline is None or _sound(resolved, outline, unsound):
+                judge = _Judge.of(resolved, schema)
+                for at, value in given:
+                    for problem, narrow in judge.problems(value, at, root) if judge else ():
+                        yield Diagnostic(
+                            "SW240",
+                            f"the example's {side} is not valid under the `{field}` of `{tool.name}`: {problem}",
+                            narrow,
+                            "change the example or the schema",
+                        )
+
+
+def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
+    """A constant that `bind` sets is a value of its argument."""
+    from stubwright_runtime.policy.claims import read_value
+
+    unsound = _unsound(resolved)
+    for tool in resolved.tools:
+        own: Mapping[str, Json] = tool.extension.get("bind") or {}
+        constants = {name: binding["value"] for name, binding in own.items() if "value" in binding}
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        if not constants or not _sound(resolved, outline, unsound):
+            continue
+        schema = resolved.bundled(outline).wire
+        judge = _Judge.of(resolved, {key: value for key, value in schema.items() if key not in _OF_THE_WHOLE})
+        properties = schema.get("properties") or {}
+        for name, value in constants.items():
+            if judge and name in properties:
+                at = tool.place_of("bind", name, "value")
+                for problem, narrow in judge.problems({name: read_value(value, properties[name])}, at, "arguments"):
+                    yield Diagnostic(
+                        "SW269",
+                        f"`{name}` of `{tool.name}` cannot have this value: {problem}",
+                        at if narrow.pointer[-1:] == (name,) else narrow,
+                        "change the value or the schema",
+                    )
+
+
+def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
+    """There are arguments that a tool accepts."""
+    from stubwright.jsonschema import instances
+
+    unsound = _unsound(resolved)
+    for tool in resolved.tools:
+        outline = resolved.outlines[tool.place / "inputSchema"]
+        if _DEMANDING.isdisjoint(outline.schema) or not _sound(resolved, outline, unsound):
+            continue
+        schema = resolved.bundled(outline).wire
+        formats = resolved.entry.get("formats") == "assert"
+        try:
+            instances.make(schema, tool.name, formats=formats)
+        except instances.TooLargeError:
+            continue
+        except instances.UnmakeableError:
+            judge = _Judge.of(resolved, schema)
+            examples = [example.get("input", {}) for example in tool.extension.get("examples") or ()]
+            if judge and all(judge.validator.find_errors(example) for example in examples):
+                yield Diagnostic(
+                    "SW324",
+                    f"no arguments were found that `{tool.name}` accepts",
+                    outline.place.key(),
+                    "look for parts that contradict each other, such as several of `allOf` with "
+                    "`additionalProperties: false`; or add an example that fits",
+                )
+        except ValueError:
+            continue  # `compilable` says so
+
+
+def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:
+    """What the server sets of a tool's arguments, as far as the tool has them."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    bound: Mapping[str, Json] = tool.extension.get("bind") or {}
+    return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
+
+
+def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
+    """An example that wants just its output has one."""
+    for tool in resolved.tools:
+        for index, entry in enumerate(tool.extension.get("examples") or ()):
+            if entry.get("exact") is True and "output" not in entry:
+                yield Diagnostic(
+                    "SW242",
+                    "the example is `exact`, but has no output to compare with",
+                    (tool.place_of("examples") / index / "exact").key(),
+                    "add `output`, or remove `exact`",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What judges the values of one schema."""
+
+    validator: Validator
+
+    @classmethod
+    def of(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
+        """The judge for a schema; None where `compilable` says that there is none."""
+        formats = resolved.entry.get("formats") == "assert"
+        validator = _compiled(schema, formats=formats)
+        return None if isinstance(validator, str) else cls(validator)
+
+    def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
+        """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it."""
+        lines = self.validator.find_errors(value, root)
+        if not lines:
+            return
+        common = takewhile(
+            lambda steps: len(set(steps)) == 1, zip(*self.validator.find_error_paths(value), strict=False)
+        )
+        yield "; ".join(line.removeprefix("value: ") for line in lines), _below(
+            place, tuple(step for step, *_ in common)
+        )
+
+
+def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
+    """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    unsound = _unsound(resolved)
+    for outline in resolved.everything():
+        carriers = outline.having(keyword)
+        if not carriers or keyword not in outline.dialect.plain:
+            continue
+        referring = {
+            reference.pointer[:length]
+            for reference in outline.references
+            for length in range(len(reference.pointer) + 1)
+        }
+        within = any(pointer in referring for pointer, _ in carriers)
+        root = resolved.bundled(outline).wire if within and _sound(resolved, outline, unsound) else None
+        for pointer, schema in carriers:
+            if pointer not in referring:
+                judge = _Judge.of(resolved, {**schema, "$schema": outline.dialect.uri})
+            else:
+                judge = None if root is None else _Judge.of(resolved, _part(outline, root, pointer))
+            if judge is not None:
+                name = f" of `{pointer[-1]}`" if pointer[-2:-1] == ("properties",) else ""
+                yield _below(outline.place, (*pointer, keyword)), name, schema[keyword], judge
+
+
+def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
+    """A schema that is the part of `root` at `pointer`, with the whole of `root` for its references to lead to."""
+    keyword = identifying(outline.dialect)
+    identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
+    return {
+        "$schema": outline.dialect.uri,
+        outline.dialect.defs: {"root": {**root, keyword: identifier}},
+        "$ref": identifier + pointer_text(pointer),
+    }
+
+
+def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator | str:
+    """The validator of a schema, or why there is none."""
+    from stubwright_runtime.schema.validation import Validator
+
+    try:
+        return Validator(schema, formats=formats)
+    except ValueError as error:
+        return str(error).partition("\n")[0].rstrip(".")
+
+
+def _alone(outline: Outline) -> Json:
+    """A schema that refers to itself where it refers to a shared one."""
+    places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, Shared)]
+    return edited(outline.schema, dict.fromkeys(places, "#"))
+
+
+def _is_taken(schema: Json) -> bool:
+    from stubwright_runtime.schema.validation import compile_schema
+
+    try:
+        compile_schema(schema, formats=False)
+    except ValueError:
+        return False
+    return True
+
+
+_LONGEST = 256 * 1024
+"""Characters of a regular expression; the validator takes hardly more, and is slow to say so."""
+
+_REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+
+def _has_long(outline: Outline) -> bool:
+    return any(len(text) > _LONGEST for _, text in _patterns(outline))
+
+
+def _is_too_large(text: str) -> bool:
+    """Whether a regular expression is refused for what it takes, and not for how it is written."""
+    if len(text) > _LONGEST:
+        return True
+    return not _is_expression(text) and _is_expression(_REPETITION.sub(_once, text))
+
+
+def _once(match: re.Match[str]) -> str:
+    """A repetition with the least numbers, if it is one."""
+    least, most = match.groups()
+    return match[0] if most and int(most) < int(least) else "{0,1}"
+
+
+@cache
+def _is_expression(text: str) -> bool:
+    if len(text) > _LONGEST:
+        return False
+    return _is_taken({"pattern": text})
+
+
+def _unsound(resolved: Resolved) -> frozenset[Place]:
+    """The schemas of which other rules have said what keeps the validator from taking them."""
+    return frozenset(
+        outline.place
+        for outline in resolved.everything()
+        if any(
+            isinstance(reference.target, Broken) or is_enclosed(resolved, outline, reference)
+            for reference in outline.references
+        )
+        or not all(_is_expression(text) for _, text in _patterns(outline))
+    )
+
+
+def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
+    """Whether a schema and what it leads to are none of those that are `unsound`."""
+    return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(outline))
+
+
+def _patterns(outline: Outline) -> Iterator[tuple[Place, str]]:
+    for pointer, schema in outline.having("pattern"):
+        if isinstance(schema["pattern"], str):
+            yield _below(outline.place, pointer) / "pattern", schema["pattern"]
+    for pointer, schema in outline.having("patternProperties"):
+        if isinstance(schema["patternProperties"], dict):
+            place = _below(outline.place, pointer) / "patternProperties"
+            yield from (((place / text).key(), text) for text in schema["patternProperties"])
+
+
+def _below(place: Place, pointer: Pointer) -> Place:
+    return Place(place.file, (*place.pointer, *pointer))

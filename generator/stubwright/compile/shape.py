@@ -1,0 +1,110 @@
+"""What an HTTP call makes of a tool's schemas: those of the API are written, those of the tool are derived.
+
+Takes the schemas of the arguments and the response as the manifest has them, with all that they refer to inside, and
+the tool's `http`; gives those that go on the wire. A part of a response, its headers and its pages each change the
+`outputSchema`; pages take the API's own way to say where they start out of the `inputSchema`, and put `cursor` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from stubwright.jsonschema.selecting import Selecting
+from stubwright_runtime.http.selections import WHOLE, below, steps_of, tree_of
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+    from stubwright_runtime.http.selections import Tree
+
+CURSOR: Final = "cursor"
+"""The argument that says where a page starts."""
+
+SHAPING: Final = frozenset({"page", "responseHeaders", "select"})
+"""The keys of `http` that make something else of a response than its body."""
+
+_LONGEST: Final = 4096
+_CURSOR: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": _LONGEST,
+    "description": "Where the page starts: `next` of the page before it, beside the same other arguments. "
+    "Left out, it is the first page.",
+}
+_NEXT: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "description": "The `cursor` of the next page; there is none after the last.",
+}
+
+
+def shaped(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
+    """A schema of a tool as it goes on the wire.
+
+    Args:
+        field: `inputSchema` or `outputSchema`.
+        schema: What the manifest has there, with all that it refers to inside; None where it has none.
+        http: The tool's `http`; empty where it has none.
+    """
+    if SHAPING.isdisjoint(http):
+        return schema
+    return _taken(schema, http) if field == "inputSchema" else _given(schema, http)
+
+
+def _taken(schema: Mapping[str, Json], http: Mapping[str, Json]) -> Json:
+    if "page" not in http:
+        return schema
+    own = http["page"].get("argument")
+    properties = {name: each for name, each in (schema.get("properties") or {}).items() if name != own}
+    shaped = {**schema, "properties": {**properties, CURSOR: dict(_CURSOR)}}
+    if "required" in shaped:
+        shaped["required"] = [name for name in shaped["required"] if name not in (own, CURSOR)]
+        if not shaped["required"]:
+            del shaped["required"]
+    return shaped
+
+
+def _given(schema: Json, http: Mapping[str, Json]) -> Json:
+    root = True if schema is None else schema
+    making = Selecting(root)
+    tree = tree_of(http.get("select") or ())
+    headers = _headers(http.get("responseHeaders") or {})
+    if "page" in http:
+        parts: dict[str, Json] = {"items": {"type": "array", "items": _items(making, http["page"], tree)}}
+        parts["next"] = dict(_NEXT)
+    elif headers:
+        parts = {"body": making.kept(root, tree)}
+    else:
+        return None if schema is None else making.finished(making.kept(root, tree))
+    parts |= headers
+    required = [name for name in parts if name != "next"]
+    return making.finished({"type": "object", "properties": parts, "required": required, "additionalProperties": False})
+
+
+def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
+    """What is said of headers: each may be missing."""
+    if not headers:
+        return {}
+    kinds = {
+        name: "string" if isinstance(header, str) else header.get("type", "string") for name, header in headers.items()
+    }
+    properties = {name: {"type": kind} for name, kind in kinds.items()}
+    return {"headers": {"type": "object", "properties": properties, "additionalProperties": False}}
+
+
+def _items(making: Selecting, page: Mapping[str, Json], tree: Tree) -> Json:
+    """The schema of an item of a page."""
+    schemas: list[Json] | None = [making.root]
+    here: Tree | None = tree
+    for step in steps_of(page.get("items", "")):
+        schemas = None if schemas is None else making.led(schemas, step)
+        here = None if here is None or step is None else below(here, step)
+    selection = WHOLE if not here else here.get(None, WHOLE)
+    items_schemas: list[Json] = []
+    for schema in schemas or ():
+        items = making.items(schema)
+        if items is None:
+            return {}
+        items_schemas += items
+    selected = [making.kept(each, selection) for each in items_schemas]
+    different = [each for number, each in enumerate(selected) if each not in selected[:number]]
+    return {"anyOf": different} if len(different) > 1 else different[0] if different else {}

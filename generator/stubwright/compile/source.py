@@ -1,0 +1,422 @@
+"""Manifest files to values: the entry, what it includes, and what its schemas refer to.
+
+Takes paths and a reader; gives documents with their values, and diagnostics for whatever cannot be read. Positions are
+found on demand. It knows `include` and `$ref`, and judges nothing else that a manifest says.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from urllib.parse import unquote
+
+from stubwright import paths
+from stubwright.compile import structure
+from stubwright.compile.syntax import jsontext, positions, yamltext
+from stubwright.compile.syntax.positions import Lines, Node, Problem
+from stubwright.diagnostics import Diagnostic, Place, Pointer, Span
+from stubwright.jsonschema import dialects, locations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from stubwright.ir import Json
+
+MAX_FRAGMENTS = 10_000
+"""How many files a manifest may include, counting a file once for each time it is included."""
+
+MAX_INCLUDE_DEPTH = 50
+"""How long a chain of files that include each other may be."""
+
+Kind: TypeAlias = Literal["manifest", "tools-list"]
+
+_GLOB = re.compile(r"[*?\[]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NOT_PATH = re.compile(r"[\x00-\x1f]")
+_FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
+_SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Reader(Protocol):
+    """Where files come from. Paths are as users name them, with `/` between folders."""
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file. Raises OSError where it cannot be read."""
+        ...
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        """The paths of files below `folder` (empty for the working folder) that match, sorted; none where none does."""
+        ...
+
+    def within(self, path: str, folder: str) -> bool:
+        """Whether a path, with links followed, lies below `folder` (empty for the working folder)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Document:
+    """One file: its path, its text, and the value it holds, which is None where the text is broken.
+
+    `root` leads from the file's own value to `value`: a saved JSON-RPC response is known by its `result`. Places are
+    relative to `value`.
+    """
+
+    path: str
+    text: str
+    value: Json
+    root: Pointer = ()
+
+    def span(self, place: Place) -> Span:
+        """The span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
+        absolute = Place(self.path, (*self.root, *place.pointer), place.on)
+        return self.lines.span(self.path, *positions.locate(self._tree, absolute))
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The lines of the text."""
+        return Lines(self.text)
+
+    @cached_property
+    def _tree(self) -> Node:
+        return jsontext.tree(self.text)[0] if _is_json(self.path) else yamltext.tree(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A file that takes part in a manifest; `prefix` goes before the names in it."""
+
+    path: str
+    prefix: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a `file` key names: its path from the manifest's folder, with `/` between folders, and its bytes."""
+
+    path: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """All files of a manifest.
+
+    `fragments` starts with the entry and goes on depth-first, in the order of `include`. `documents` also holds files
+    that only references lead to. `files` has what `file` keys name, by the place of their values.
+    """
+
+    entry: str
+    documents: Mapping[str, Document]
+    fragments: tuple[Fragment, ...]
+    files: Mapping[Place, File]
+
+
+def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
+    """Read a manifest with all its files.
+
+    Returns:
+        The bundle, and what is wrong. There is none where the entry cannot be read at all. Where a file is broken, the
+        bundle serves to show where.
+    """
+    loader = _Loader(posixpath.normpath(entry), reader)
+    loader.include(loader.entry, "", (), None)
+    loader.follow()
+    if loader.entry not in loader.documents:
+        return None, loader.found
+    files = dict(loader.attached())
+    return Bundle(loader.entry, loader.documents, tuple(loader.fragments), files), loader.found
+
+
+class _Loader:
+    def __init__(self, entry: str, reader: Reader) -> None:
+        self.entry = entry
+        self.documents: dict[str, Document] = {}
+        self.fragments: list[Fragment] = []
+        self.found: list[Diagnostic] = []
+        self._reader = reader
+        self._unreadable: set[str] = set()
+        self._included: set[tuple[str, str]] = set()
+        self._is_full = False
+
+    def include(self, path: str, prefix: str, chain: tuple[str, ...], at: Place | None) -> None:
+        """Take in a file and what it includes; `chain` leads to it from the entry."""
+        if path in chain:
+            circle = " → ".join(f"`{step}`" for step in (*chain[chain.index(path) :], path))
+            self._report("SW013", f"files include each other in a cycle: {circle}", at, "remove one of the includes")
+            return
+        if (path, prefix) in self._included:
+            fix = "include it once, or use another `prefix` for one of them"
+            self._report("SW014", f"`{path}` is included twice with the same prefix", at, fix)
+            return
+        fix = "include each file once, from the manifest itself"
+        if len(chain) > MAX_INCLUDE_DEPTH:
+            self._report("SW015", f"this chain of includes is longer than {MAX_INCLUDE_DEPTH}", at, fix)
+            return
+        if len(self._included) == MAX_FRAGMENTS:
+            if not self._is_full:
+                self._report("SW015", f"more than {MAX_FRAGMENTS:,} files are included up to here", at, fix)
+            self._is_full = True
+            return
+        self._included.add((path, prefix))
+        document = self._read(path, at)
+        if document is None:
+            return
+        kind = _kind(document) if chain else "manifest"
+        self.fragments.append(Fragment(path, prefix, kind))
+        if kind == "manifest":
+            for place, pattern, own in _includes(document):
+                for target in self._targets(document.path, pattern, place):
+                    self.include(target, prefix + own, (*chain, path), place)
+
+    def follow(self) -> None:
+        """Read the files that schemas refer to, and those that they refer to in turn."""
+        pending = list(self.documents.values())
+        for document in pending:
+            for pointer, reference, lenient in _file_references(document):
+                path = self._inside(document.path, unquote(reference.partition("#")[0]))
+                if path is None or path in self.documents or _SCHEME.match(reference):
+                    continue
+                referenced = self._read(path, Place(document.path, pointer), lenient=lenient)
+                if referenced is not None:
+                    pending.append(referenced)
+
+    def attached(self) -> Iterator[tuple[Place, File]]:
+        """Read the files that `file` keys name."""
+        folder = posixpath.dirname(self.entry)
+        for document in self.documents.values():
+            for place, name in _attachments(document):
+                path = None if _SCHEME.match(name) or _NOT_PATH.search(name) else self._inside(document.path, name)
+                if path is None:
+                    self._outside(name, place, "this file, and move the file")
+                    continue
+                if not self._below(path, name, place):
+                    continue
+                try:
+                    data = self._reader.read(path)
+                except OSError as error:
+                    self.found.append(unreadable(path, error, place))
+                    continue
+                yield place, File(posixpath.relpath(path, folder or "."), data)
+
+    def _below(self, path: str, name: str, at: Place | None) -> bool:
+        """Whether a file that was named does not lie elsewhere, through a link; reported if it does."""
+        if at is None or self._reader.within(path, posixpath.dirname(self.entry)):
+            return True
+        self._report(
+            "SW012",
+            f"`{name}` is a link to a place outside the manifest's folder",
+            at,
+            "put the file itself below that folder",
+        )
+        return False
+
+    def _outside(self, name: str, at: Place, fix: str) -> None:
+        self._report(
+            "SW012",
+            f"`{name}` is outside the manifest's folder",
+            at,
+            f"write a path that is relative to {fix} below the manifest's folder",
+        )
+
+    def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
+        """The paths that an entry of `include` stands for."""
+        if not pattern or _NOT_PATH.search(pattern):
+            self._report(
+                "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
+            )
+            return []
+        path = None if _SCHEME.match(pattern) else self._inside(base, pattern)
+        if path is None:
+            self._outside(pattern, at, "this file, and move the included file")
+            return []
+        if not _GLOB.search(pattern):
+            return [path]
+        folder = posixpath.dirname(base)
+        try:
+            matches = self._reader.glob(folder, posixpath.normpath(pattern))
+        except (OSError, ValueError) as error:
+            self._report("SW011", f"`{pattern}` cannot be used as a pattern: {error}", at, "name the files one by one")
+            return []
+        targets = [target for match in matches if (target := posixpath.normpath(match)) != base]
+        if not targets:
+            self._report("SW301", f"`{pattern}` matches no file", at, "check the path: it is relative to this file")
+        return targets
+
+    def _inside(self, base: str, relative: str) -> str | None:
+        """A path relative to the file `base`; None where it leaves the manifest's folder."""
+        return paths.resolve(posixpath.dirname(self.entry), base, relative)
+
+    def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
+        """Read a file once; None where that fails. Not there is fine where `lenient`."""
+        if path in self.documents or path in self._unreadable:
+            return self.documents.get(path)
+        try:
+            path.encode()  # what is made of a file tells its name
+            if not self._below(path, path, at):
+                self._unreadable.add(path)
+                return None
+            data = self._reader.read(path)
+        except UnicodeEncodeError:
+            self._unreadable.add(path)
+            self._report("SW001", f"the name of `{path}` is not UTF-8", at, "rename the file or its folder")
+            return None
+        except OSError as error:
+            if not (lenient and isinstance(error, FileNotFoundError)):
+                self._unreadable.add(path)
+                self.found.append(unreadable(path, error, at))
+            return None
+        read, problems = document(path, data, jsontext.parse_file if _is_json(path) else yamltext.parse)
+        value, root = _unwrapped(read.value)
+        self.found += problems
+        self.documents[path] = read = replace(read, value=value, root=root)
+        return read
+
+    def _report(self, code: str, message: str, at: Place | None, fix: str | None = None) -> None:
+        self.found.append(Diagnostic(code, message, at, fix))
+
+
+def document(
+    path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
+) -> tuple[Document, list[Diagnostic]]:
+    """One file by itself, and what is wrong with it.
+
+    Args:
+        path: The file, as users name it.
+        data: Its bytes.
+        parse: Gives the value of its text, or what is wrong with that.
+        wanted: What the file should be, where that is no manifest.
+    """
+    text, problem = _decode(data, wanted or "a manifest in YAML or JSON")
+    value, problems = (None, [problem]) if problem else parse(text)
+    if problems and (conflict := _CONFLICT.search(text)):
+        message = "a merge left a conflict here"
+        problems = [
+            Problem("SW004", message, *conflict.span(), "keep what is right from both sides, and remove git's markers")
+        ]
+    parsed = Document(path, text, value)
+    if wanted is not None:
+        problems = [
+            replace(problem, help=f"name {wanted}") if problem.code == "SW003" else problem for problem in problems
+        ]
+    return parsed, [parsed.lines.diagnostic(path, problem) for problem in problems]
+
+
+def _is_json(path: str) -> bool:
+    return path.lower().endswith(".json")
+
+
+def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
+    """The text of a file, for showing also where it is broken."""
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        if data.startswith(_UTF_16):
+            return "", Problem("SW002", "the file is in UTF-16", 0, 1, "save it in UTF-8")
+        if b"\0" in data:
+            return "", Problem("SW002", "the file is binary", 0, 1, f"name {wanted}")
+        at = len(data[: error.start].decode("utf-8").removeprefix("\ufeff"))
+        message = f"the byte 0x{data[error.start]:02x} is not UTF-8"
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        return text, Problem("SW002", message, at, at + 1, "save the file in UTF-8")
+    if "\0" in text:
+        return "", Problem("SW002", "the file is binary", 0, 1, f"name {wanted}")
+    if not text.strip():
+        return text, positions.nothing("the file is empty")
+    return text, None
+
+
+def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
+    """What to tell of a file that cannot be read; `at` is where it is named."""
+    if path.startswith(("http:/", "https:/")):
+        return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: it is not fetched")
+    if isinstance(error, FileNotFoundError):
+        fix = "check the path: it is relative to " + ("this file" if at else "the working folder")
+        return Diagnostic("SW011" if at else "SW001", f"`{path}` does not exist", at, fix)
+    if isinstance(error, IsADirectoryError):
+        fix = f"name the files in it, such as `{posixpath.join(path, '*.yaml')}`"
+        return Diagnostic("SW001", f"`{path}` is a folder", at, fix)
+    if isinstance(error, PermissionError):
+        return Diagnostic("SW001", f"`{path}` cannot be read: permission denied", at, "check the file's permissions")
+    return Diagnostic("SW001", f"`{path}` cannot be read: {error.strerror or error}", at)
+
+
+def _unwrapped(value: Json) -> tuple[Json, Pointer]:
+    """The result in a saved JSON-RPC response; any other value as it is."""
+    if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
+        return value["result"], ("result",)
+    return value, ()
+
+
+def _kind(document: Document) -> Kind:
+    """What a file is that is included: a saved list, unless it says what only a manifest can say.
+
+    That is a `stubwright` key, or a reference to a shared schema; in JSON, where servers have a `#/schemas/` of their
+    own, one to another file.
+    """
+    value = document.value
+    if not _lists_tools(value):
+        return "manifest"
+    is_ours = any(isinstance(tool, dict) and "stubwright" in tool for tool in value["tools"])
+    references = _SHARED_REFERENCE.finditer(document.text)
+    is_ours |= any(match["file"] or not _is_json(document.path) for match in references)
+    return "manifest" if is_ours else "tools-list"
+
+
+def _lists_tools(value: Json) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("tools"), list)
+        and structure.manifest_keys() & value.keys() == {"tools"}
+    )
+
+
+def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
+    """The well-formed entries of `include`: place, pattern and prefix."""
+    listed = document.value.get("include") if isinstance(document.value, dict) else None
+    for index, item in enumerate(listed if isinstance(listed, list) else ()):
+        place = Place(document.path, ("include", index))
+        if isinstance(item, str):
+            yield place, item, ""
+        elif isinstance(item, dict) and isinstance(item.get("path"), str):
+            prefix = item.get("prefix", "")
+            yield place / "path", item["path"], prefix if isinstance(prefix, str) else ""
+
+
+def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
+    """The well-formed values of `file`: of resources, and in the messages of prompts."""
+    for pointer, entry in locations.items(document.value, ("resources",)):
+        yield from _file(document, entry, (*pointer, "stubwright"), "stubwright")
+    for pointer, entry in locations.items(document.value, ("prompts",)):
+        for below, message in locations.items(entry, ("stubwright", "messages")):
+            for kind in ("image", "audio", "resource"):
+                yield from _file(document, message, (*pointer, *below, kind), kind)
+
+
+def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Iterator[tuple[Place, str]]:
+    part = holder.get(key) if isinstance(holder, dict) else None
+    name = part.get("file") if isinstance(part, dict) else None
+    if isinstance(name, str) and name:
+        yield Place(document.path, (*pointer, "file")), name
+
+
+def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
+    """References in a document's schemas that name a file.
+
+    With each comes whether it may mean something else: where a schema has an `$id`, it is relative to that.
+    """
+    if not _FILE_REFERENCE.search(document.text):
+        return
+    for _, pointer, schema in locations.schemas(document.value):
+        dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+        inner = list(dialects.subschemas(schema, dialect))
+        lenient = any(isinstance(below, dict) and ("$id" in below or "id" in below) for _, below in inner)
+        for steps, below in inner:
+            reference = below.get("$ref") if isinstance(below, dict) else None
+            if isinstance(reference, str) and reference and reference[0] != "#" and not _NOT_PATH.search(reference):
+                yield (*pointer, *steps, "$ref"), reference, lenient

@@ -1,0 +1,303 @@
+"""The structure of manifests: what `manifest.schema.json` says, in words that tell how to fix it.
+
+Takes a document's value and what it is in its bundle; gives diagnostics. It does not look into JSON Schemas, nor at
+what a manifest means.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from stubwright import package_data
+from stubwright.diagnostics import Diagnostic, Place, Pointer
+from stubwright.diagnostics.suggestions import KINDS, found, is_quoted, misspelt, nearest, quoted, shown
+from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.values.locations import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jsonschema_rs import Draft202012Validator, ValidationError
+
+    from stubwright.ir import Json
+
+Role: TypeAlias = Literal["entry", "fragment", "tools-list"]
+"""What a document is: the manifest itself, a file that it includes or refers to, or a saved `tools/list` result."""
+
+FRAGMENT_KEYS = frozenset(
+    {"stubwright", "include", "schemas", "apis", "overlay", "handles", "lint"}
+    | {one.name for one in vocabulary.SECTIONS}
+)
+"""What an included file may have; the other keys are about the whole server."""
+
+_RESULT_KEYS = ("nextCursor", "_meta", "resultType", "ttlMs", "cacheScope")
+_YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
+
+
+@cache
+def manifest_schema() -> Mapping[str, Json]:
+    """The JSON Schema of manifests."""
+    schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
+    return schema
+
+
+@cache
+def manifest_keys() -> frozenset[str]:
+    """The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
+    return frozenset(manifest_schema()["properties"])
+
+
+def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of one document, in no particular order."""
+    grammar = _grammar(role)
+    at = Place(file)
+    if role == "entry" and isinstance(value, dict) and manifest_keys() & value.keys() == {"tools"}:
+        yield Diagnostic(
+            "SW100",
+            "this is a list of tools, but not a manifest",
+            at,
+            f"add `stubwright: 1` and `server`, or name the file in a manifest: `include: [{file.rpartition('/')[2]}]`",
+        )
+        return
+    for error in grammar.validator.iter_errors(value):
+        yield from _explained(error, value, at, grammar)
+    for pointer, schema in _strangers(value, grammar.schema, grammar):
+        yield _stranger(Place(file, pointer), schema)
+
+
+def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of an API that an overlay changes, which is found at `place`."""
+    grammar = _part("api")
+    for error in grammar.validator.iter_errors(settings):
+        yield from _explained(error, settings, place, grammar)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grammar:
+    schema: Mapping[str, Json]
+    validator: Draft202012Validator
+    role: Role
+
+
+@cache
+def _part(name: str) -> _Grammar:
+    """The grammar of a definition of the manifest's schema."""
+    from jsonschema_rs import Draft202012Validator
+
+    definitions = manifest_schema()["$defs"]
+    schema = {**definitions[name], "$defs": definitions}
+    return _Grammar(schema, Draft202012Validator(schema), "entry")
+
+
+@cache
+def _grammar(role: Role) -> _Grammar:
+    from jsonschema_rs import Draft202012Validator
+
+    schema = dict(manifest_schema())
+    known = schema["properties"]
+    if role == "fragment":
+        kept = {key: known[key] for key in known if key in FRAGMENT_KEYS}
+        schema |= {"title": "an included file", "properties": kept, "required": []}
+    elif role == "tools-list":
+        result: dict[str, Json] = {key: {} for key in _RESULT_KEYS}
+        schema = {
+            "$schema": schema["$schema"],
+            "title": "a `tools/list` result",
+            "properties": {"tools": known["tools"], **result},
+            "$defs": schema["$defs"],
+        }
+    return _Grammar(schema, Draft202012Validator(schema), role)
+
+
+def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
+    """The diagnostics for one error of the validator."""
+    steps, here = locate(error, value)
+    at = Place(root.file, (*root.pointer, *steps))
+    schema, title = _rule(error.schema_path, grammar.schema)
+    detail: Mapping[str, Any] = error.kind.as_dict()
+    match error.kind.name:
+        case "required":
+            yield _missing(detail["property"], here, at, title)
+        case "additionalProperties":
+            for key in detail["unexpected"]:
+                yield _unknown(key, at / key, schema, title, grammar)
+        case "type":
+            yield _wrong_type(here, at, schema, grammar)
+        case "enum":
+            options = [option for option in schema["enum"] if option is not None]
+            yield _not_allowed(here, at, options, schema.get("default"))
+        case "const":
+            yield _version(here, at) if at.pointer == ("stubwright",) else _not_allowed(here, at, [schema["const"]])
+        case "propertyNames":
+            inner, _ = _rule(detail["error"].schema_path, grammar.schema)
+            name = detail["error"].instance
+            message = f"expected {inner['title']} as the key, found `{name}`"
+            yield Diagnostic("SW105", message, (at / name).key(), _note(inner))
+        case "uniqueItems":
+            index = next(index for index, item in enumerate(here) if item in here[:index])
+            yield Diagnostic("SW105", f"{found(here[index])} is listed twice", at / index, "remove one of them")
+        case "minLength" | "minItems":
+            yield Diagnostic("SW105", "this must not be empty", at, _such_as(schema))
+        case "minimum" | "maximum":
+            yield Diagnostic("SW105", f"expected {_bounds(schema)}, found {found(here)}", at, _such_as(schema))
+        case "pattern":
+            yield Diagnostic("SW105", f"expected {schema['title']}, found {found(here)}", at, _note(schema))
+        case name:
+            raise AssertionError(f"the manifest's schema uses `{name}`, which has no message")
+
+
+def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
+    """The schema that holds the keyword at the end of `path`, and the nearest title around it."""
+    here: Json = schema
+    title = schema["title"]
+    for step in path[:-1]:
+        here = here[step]
+        if isinstance(here, dict) and isinstance(here.get("title"), str):
+            title = here["title"]
+    return here, title
+
+
+def _missing(key: str, value: Mapping[str, Json], at: Place, title: str) -> Diagnostic:
+    if key == "stubwright":
+        return Diagnostic("SW100", "a manifest needs `stubwright: 1`", at, "add `stubwright: 1` as its first line")
+    stray = next((one for one in value if misspelt(one, [key])), None)
+    return Diagnostic("SW101", f"{title} needs `{key}`", at, f"rename `{stray}`" if stray else f"add `{key}`")
+
+
+def _version(value: Json, at: Place) -> Diagnostic:
+    if value == "1":
+        return Diagnostic("SW100", "the format's version is a number, not a string", at, "write `stubwright: 1`")
+    shown_value = "this" if isinstance(value, (dict, list)) else f"`{shown(value)}`"
+    fix = "write `stubwright: 1`, or use a release of stubwright that knows it"
+    return Diagnostic("SW100", f"{shown_value} is not a version of the format that this stubwright knows", at, fix)
+
+
+def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, grammar: _Grammar) -> Diagnostic:
+    if grammar.role == "fragment" and len(at.pointer) == 1 and key in manifest_keys():
+        return Diagnostic(
+            "SW106",
+            f"`{key}` applies to the whole server, and is not allowed in an included file",
+            at.key(),
+            "move it to the manifest that includes this file",
+        )
+    known = list(schema["properties"])
+    holder = at.pointer[-2] if len(at.pointer) > 1 else None
+    if isinstance(schema.get("type"), list) and isinstance(holder, str):
+        title = f"`{holder}`"  # its title is of all that it may be
+    near = nearest(key, known)
+    fix = f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
+    return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.key(), fix)
+
+
+def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
+    types = [schema["type"]] if isinstance(schema["type"], str) else [one for one in schema["type"] if one != "null"]
+    kinds = " or ".join(KINDS[one] for one in types)
+    title = schema.get("title", kinds)
+    return Diagnostic("SW102", f"expected {title}, found {found(value)}", at, _form(value, at, types, schema, grammar))
+
+
+def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
+    """How to write a value of one of `types` in place of `value`."""
+    if value is None and at.pointer:
+        return "remove the key, or give it a value"
+    if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
+        return f"write `true` or `false`: in YAML 1.2, `{value}` is a string"
+    if is_quoted(value, types):
+        return "remove the quotes"
+    if "pattern" in schema:
+        return _note(schema)
+    if types == ["string"] and not isinstance(value, (dict, list)):
+        return "put it in quotes"
+    if types == ["array"]:
+        return _list(schema, grammar) if isinstance(value, dict) else f"put it in brackets: `[{shown(value)}]`"
+    if types == ["object"] and isinstance(value, list):
+        return "write a mapping: `key: …`, without `-` or brackets"
+    return f"write {' or '.join(KINDS[one] for one in types)}{_example(schema)}"
+
+
+def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
+    """How to write a list in place of a mapping."""
+    items = _resolved(schema["items"], grammar)
+    first = next(iter(items.get("required", ())), None)
+    return (
+        f"write a list: `- {first}: …`, with a space after `-`" if first else "write a list, with `- ` before each item"
+    )
+
+
+def _not_allowed(value: Json, at: Place, options: list[Json], default: Json = None) -> Diagnostic:
+    near = nearest(value, [option for option in options if isinstance(option, str)]) if isinstance(value, str) else None
+    if near:
+        fix = f"did you mean `{near}`?"
+    elif default is not None and not isinstance(default, list):
+        fix = f"remove it for the default, `{default}`"
+    else:
+        fix = "write one of these" if len(options) > 1 else f"write {quoted(options)}"
+    return Diagnostic("SW104", f"expected {quoted(options)}, found {found(value)}", at, fix)
+
+
+def _bounds(schema: Mapping[str, Json]) -> str:
+    if "maximum" in schema:
+        return f"a number from {schema['minimum']} to {schema['maximum']}"
+    return f"a whole number, {schema['minimum']} or more"
+
+
+def _note(schema: Mapping[str, Json]) -> str:
+    """A rule's description, as the words of a help."""
+    description: str = schema["description"]
+    return description[0].lower() + description[1:].rstrip(".")
+
+
+def _such_as(schema: Mapping[str, Json]) -> str | None:
+    return _example(schema).removeprefix(", ") or None
+
+
+def _example(schema: Mapping[str, Json]) -> str:
+    """The schema's first example, as words that come after others; nothing where it has none, or a mapping."""
+    first = next(iter(schema.get("examples") or [schema.get("default")]))
+    example = json.dumps(first) if isinstance(first, list) else first
+    return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
+
+
+def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Json]:
+    while "$ref" in schema:
+        schema = grammar.schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def _strangers(
+    value: Json, schema: Mapping[str, Json], grammar: _Grammar
+) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
+    """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with these schemas."""
+    schema = _resolved(schema, grammar)
+    if isinstance(value, list):
+        items = schema.get("items")
+        inside = [(index, item, items) for index, item in enumerate(value)] if isinstance(items, dict) else []
+    elif isinstance(value, dict):
+        known: Mapping[str, Json] = schema.get("properties", {})
+        rest = schema.get("additionalProperties")
+        inside = [(key, child, known.get(key, rest)) for key, child in value.items()]
+        if known and rest is None:
+            yield from (((key,), schema) for key in value if key not in known and not key.startswith("x-"))
+    else:
+        return
+    for key, child, below in inside:
+        if isinstance(below, dict) and isinstance(child, (dict, list)):
+            for pointer, found in _strangers(child, below, grammar):
+                yield (key, *pointer), found
+
+
+def _stranger(at: Place, schema: Mapping[str, Json]) -> Diagnostic:
+    key = str(at.pointer[-1])
+    near = nearest(key, list(schema["properties"]))
+    fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
+    return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), fix)
+
+
+def _fate(key: str, at: Place) -> str:
+    """What becomes of an unknown key: of `server`, only what MCP has there is sent."""
+    if at.pointer[:1] == ("server",):
+        return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
+    return "it is sent to clients unchanged"

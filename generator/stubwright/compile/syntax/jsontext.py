@@ -1,0 +1,205 @@
+"""JSON text to values, and to the tree of its tokens.
+
+Takes text; gives the value, or problems with their offsets. What JSON leaves open is refused: equal keys in an object,
+numbers that no float can hold, and halves of surrogate pairs (RFC 8259, sections 4, 6 and 8.2).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.syntax.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, too_deep, twice
+from stubwright.diagnostics.suggestions import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stubwright.ir import Json
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_CONTAINERS = {dict, list}
+_CONSTANTS = {"NaN", "Infinity", "-Infinity"}
+_SYNTAX: Final = {
+    "Expecting property name enclosed in double quotes": (
+        "expected a key in double quotes",
+        "JSON allows no comma after the last entry, and no single quotes",
+    ),
+    "Illegal trailing comma before end of object": ("there is a comma after the last entry", "remove the comma"),
+    "Illegal trailing comma before end of array": ("there is a comma after the last item", "remove the comma"),
+    "Expecting ',' delimiter": ("expected a comma, or the end of the list or object", None),
+    "Expecting ':' delimiter": ("a `:` should stand between the key and its value", None),
+    "Expecting value": ("expected a value", None),
+    "Extra data": ("there is more after the end of the JSON value", "one file holds one value"),
+    "Unterminated string starting at": ("this string is not closed", 'close it with `"` on the same line'),
+    "Invalid control character at": (
+        "a string contains a raw line break or control character",
+        "write it as an escape, such as `\\n` or `\\t`",
+    ),
+    "Invalid \\escape": ("JSON does not have this escape", "write `\\\\` for a backslash"),
+    "Invalid \\uXXXX escape": ("`\\u` needs four hexadecimal digits", None),
+}
+
+
+class _OddError(ValueError):
+    """Something that `tree` finds again, with its position."""
+
+
+def parse(text: str) -> tuple[Json, list[Problem]]:
+    """The value of a JSON text, or None and what is wrong with it."""
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+    except json.JSONDecodeError as error:
+        return None, [_syntax(text, error)]
+    except (ValueError, RecursionError):  # ours, or Python's limits for digits and depth: all of them are found again
+        return None, tree(text)[1]
+    if _is_deep(value) or _SURROGATE_ESCAPE.search(text):
+        problems = tree(text)[1]
+        return (None if problems else value), problems
+    return value, []
+
+
+def parse_file(text: str) -> tuple[Json, list[Problem]]:
+    """As `parse`, of a file that is JSON by its name; one that does not even start like that is told of it."""
+    value, problems = parse(text)
+    if problems and problems[0].help is None and not text[: problems[0].start].strip():
+        fix = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
+        problems = [replace(problems[0], help=fix), *problems[1:]]
+    return value, problems
+
+
+def tree(text: str) -> tuple[Node, list[Problem]]:
+    """The tokens of a well-formed JSON text, and all that is odd in it. Depth ends the tree, nothing else does."""
+    problems: list[Problem] = []
+    lines: Lines | None = None
+    root = Node(0, 0)
+    stack: list[Node] = []
+    key: tuple[str, Node] | None = None
+    for match in _TOKEN.finditer(text):
+        word, start, end = match[0], match.start(), match.end()
+        if word in ",:":
+            continue
+        if word in "]}":
+            if stack:
+                stack.pop().end = end
+            continue
+        node = Node(start, end, {} if word in "[{" else None, flow=True)
+        parent = stack[-1] if stack else None
+        in_object = parent is not None and text[parent.start] == "{"
+        if node.children is None:
+            problems += _scalar(word, start, end)
+        if in_object and key is None:
+            key = (_string(word), node)
+            continue
+        if parent is None or parent.children is None:
+            root = node
+        elif key is None:
+            parent.children[len(parent.children)] = (None, node)
+        else:
+            name, key_node = key
+            first = parent.children.get(name)
+            if first is not None and first[0] is not None:
+                lines = lines or Lines(text)
+                line, _ = lines.position(first[0].start)
+                problems.append(twice(name, line, key_node))
+            parent.children[name] = (key_node, node)
+        key = None
+        if node.children is not None:
+            stack.append(node)
+            if len(stack) > MAX_DEPTH:
+                return root, [*problems, too_deep(start, end)]
+    return root, problems
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise _OddError
+    return mapping
+
+
+def _constant(_name: str) -> Json:
+    raise _OddError
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise _OddError
+    return value
+
+
+def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
+    if word[0] == '"':
+        if "\\" in word and _SURROGATE.search(_string(word)):
+            yield lone_surrogate(start, end)
+    elif word in _CONSTANTS:
+        yield Problem("SW007", f"`{word}` is not a JSON value", start, end, "JSON has only finite numbers")
+    elif _NUMBER.fullmatch(word):
+        yield from number(word, start, end)
+
+
+def number(word: str, start: int, end: int) -> Iterable[Problem]:
+    """What is wrong with a decimal number: too many digits, or out of a float's range."""
+    if sum(char.isdigit() for char in word) > MAX_DIGITS:
+        yield Problem("SW007", f"this number has more than {MAX_DIGITS} digits", start, end, "write it as a string")
+    elif not word.lstrip("+-").isdigit() and math.isinf(float(word)):
+        message = f"`{shorten(word)}` is too large for a number"
+        yield Problem("SW007", message, start, end, "the largest is about 1.8e308; use a string")
+
+
+def lone_surrogate(start: int, end: int) -> Problem:
+    """The problem of a string with half a surrogate pair."""
+    return Problem(
+        "SW010",
+        "this string contains half a surrogate pair, which is not a character",
+        start,
+        end,
+        "write both halves, such as `\\ud83d\\ude00`, or the character itself",
+    )
+
+
+def _string(word: str) -> str:
+    try:
+        value = json.loads(word)
+    except ValueError:  # not a string after all: a text that was not well-formed
+        return word
+    return value if isinstance(value, str) else word
+
+
+def _is_deep(value: Json) -> bool:
+    level = [value] if type(value) in _CONTAINERS else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for here in level
+            for child in (here.values() if type(here) is dict else here)
+            if type(child) in _CONTAINERS
+        ]
+        if not level:
+            return False
+    return True
+
+
+_TRAILING: Final = {
+    "}": "Illegal trailing comma before end of object",
+    "]": "Illegal trailing comma before end of array",
+}
+
+
+def _syntax(text: str, error: json.JSONDecodeError) -> Problem:
+    before = text[: error.pos].rstrip()
+    if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as Python 3.13 has it
+        error = json.JSONDecodeError(_TRAILING[end], text, len(before) - 1)
+    message, fix = _SYNTAX.get(error.msg, (error.msg, None))
+    if text[error.pos : error.pos + 1] in ("/", "#"):
+        fix = "JSON has no comments; a YAML file has"
+    elif error.pos >= len(text.rstrip()):
+        message, fix = "the text ends too early", "a `}`, a `]` or a quote is missing"
+    return Problem("SW004", message, error.pos, error.pos + 1, fix)

@@ -1,0 +1,148 @@
+"""Where things stand in a text: offsets to lines and columns, and JSON pointers to offsets.
+
+Takes a text and the tree of tokens that a parser made of it; gives spans as narrow as one token. It reads no syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from stubwright.diagnostics import Diagnostic, Place, Span
+from stubwright.diagnostics.suggestions import shorten
+
+MAX_DEPTH = 200
+"""How deep mappings and lists may be nested. Real schemas stay below 20; validators and generators recurse."""
+
+MAX_DIGITS = 4300
+"""How many digits a number may have: Python's own limit for reading an integer."""
+
+_BREAK = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(slots=True)
+class Node:
+    """A token, or a container of them, as offsets in the text; `children` is None for scalars.
+
+    Each child comes with the token of its key, or None in a list. `flow` containers start with a bracket.
+    """
+
+    start: int
+    end: int
+    children: dict[str | int, Child] | None = None
+    flow: bool = False
+
+
+Child: TypeAlias = tuple[Node | None, Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong in one text, from one offset to another; `Lines.diagnostic` gives it a file."""
+
+    code: str
+    message: str
+    start: int
+    end: int
+    help: str | None = None
+
+
+class Lines:
+    """The lines of a text. Lines and columns count from 1, columns in characters."""
+
+    def __init__(self, text: str) -> None:
+        """Find the lines of `text`, which end in a line feed, a carriage return, or both."""
+        self._text = text
+        self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and the column of an offset."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str | None:
+        """A line without its line break; None where the text has no such line."""
+        return self.part(number, 1, self.width(number) + 1)
+
+    def part(self, number: int, first: int, end: int) -> str | None:
+        """A line's characters from column `first` to before column `end`, as far as it has them, or None.
+
+        It costs what it gives, however long the line is: a file of many megabytes may be a single line.
+        """
+        if not 1 <= number <= len(self._starts):
+            return None
+        start = self._starts[number - 1]
+        return self._text[start + first - 1 : start + min(end - 1, self.width(number))]
+
+    def width(self, number: int) -> int:
+        """How many characters a line has, without its line break."""
+        if not 1 <= number <= len(self._starts):
+            return 0
+        start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else len(self._text)
+        while end > start and self._text[end - 1] in "\r\n":
+            end -= 1
+        return end - start
+
+    def span(self, file: str, start: int, end: int) -> Span:
+        """The span from `start` to `end`, or to the end of its first line; at least one character wide."""
+        line, column = self.position(min(start, len(self._text)))
+        rest = self.width(line) - column + 1
+        width = max(1, min(end - start, rest))
+        return Span(file, line, column, line, column + width)
+
+    def diagnostic(self, file: str, problem: Problem) -> Diagnostic:
+        """The diagnostic for a problem in this text."""
+        return Diagnostic(problem.code, problem.message, self.span(file, problem.start, problem.end), problem.help)
+
+
+def locate(root: Node, place: Place) -> tuple[int, int]:
+    """The offsets of the token that stands for a place.
+
+    That is the key, where the key is meant; a scalar's own token; for a container, the key that holds it, else its
+    first key, its bracket or its first dash. Where the pointer leads nowhere, it is the nearest ancestor that is there.
+    """
+    key: Node | None = None
+    here = root
+    for step in place.pointer:
+        child = (here.children or {}).get(step)
+        if child is None:
+            break
+        key, here = child
+    else:
+        if place.on == "key" and key is not None:
+            return key.start, key.end
+    return _token(key, here)
+
+
+def _token(key: Node | None, here: Node) -> tuple[int, int]:
+    if here.children is None and here.start < here.end:
+        return here.start, here.end
+    if key is not None:
+        return key.start, key.end
+    if here.children is not None:
+        if here.flow or not here.children:
+            return here.start, here.start + 1
+        key, _ = next(iter(here.children.values()))
+        return (here.start, here.start + 1) if key is None else (key.start, key.end)
+    return here.start, here.end
+
+
+def too_deep(start: int, end: int) -> Problem:
+    """The problem of a text that is nested too deeply."""
+    message = f"this is nested more than {MAX_DEPTH} levels deep"
+    fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
+    return Problem("SW008", message, start, end, fix)
+
+
+def nothing(message: str) -> Problem:
+    """The problem of a text that holds no value."""
+    return Problem("SW003", message, 0, 1, "`stubwright new` starts a project with a manifest that works")
+
+
+def twice(key: str, line: int, again: Node) -> Problem:
+    """The problem of a key that its mapping has already, on `line`."""
+    message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
+    return Problem("SW005", message, again.start, again.end, "remove or rename one of them")

@@ -1,0 +1,472 @@
+"""YAML text to JSON values, and to the tree of its tokens.
+
+Takes text; gives the value, or problems with their offsets. Scalars follow the core schema of YAML 1.2 (section
+10.3.2), so that `on`, `no`, dates and `12:30` are strings. What JSON cannot hold is refused: keys that are no strings,
+equal keys, infinities, tags, merge keys, several documents, and aliases that go round or explode.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from stubwright.compile.syntax.jsontext import lone_surrogate, number
+from stubwright.compile.syntax.positions import MAX_DEPTH, Lines, Node, Problem, nothing, too_deep, twice
+from stubwright.diagnostics.suggestions import nearest, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stubwright.ir import Json
+
+MAX_ALIASED = 100_000
+"""How many values aliases may stand for, all together: a text of a few lines can stand for millions."""
+
+MAX_BASED = 3500
+"""How many characters a hexadecimal or octal number may have: what stays below `MAX_DIGITS` decimal ones."""
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_UNPRINTABLE: re.Pattern[str] = yaml.reader.Reader.NON_PRINTABLE
+_NULL = {"", "~", "null", "Null", "NULL"}
+_BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_MAPPING_TAG = "tag:yaml.org,2002:map"
+_LIST_TAG = "tag:yaml.org,2002:seq"
+_STRING_TAGS = {"!", "tag:yaml.org,2002:str"}
+
+# libyaml refuses escaped surrogates, also in pairs. In texts that have some, each becomes the escape of a character of
+# the private use area, which differs in one letter, and is turned back in the values.
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD](?=[89a-fA-F][0-9a-fA-F]{2})")
+_STAND_IN = re.compile(r"\\u[eE](?=[89a-fA-F][0-9a-fA-F]{2})")
+_STAND_IN_CHARACTER = re.compile("[\ue800-\uefff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+_CHECK_INDENTATION = "check the indentation, and quote text that holds quotes, `:` or `#`"
+_SYNTAX: Final = {  # part of libyaml's words; whether its context is the place; what to say, and how to fix it
+    "mapping values are not allowed": (False, "a mapping cannot start at this `:`", _CHECK_INDENTATION),
+    "found unknown escape": (False, "YAML does not have this escape", "use single quotes, or double the backslash"),
+    "expected ',' or '}'": (True, "this `{` is not closed, or a comma is missing in it", "close it with `}`"),
+    "expected ',' or ']'": (True, "this `[` is not closed, or a comma is missing in it", "close it with `]`"),
+    "expected '-'": (False, "an item of a list should start here", "start it with `- `, or check the indentation"),
+    "did not find expected key": (False, "expected a key", _CHECK_INDENTATION),
+    "could not find expected ':'": (True, "a `:` is missing after this key", _CHECK_INDENTATION),
+    "found undefined tag handle": (False, "this tag is not known", "remove the tag"),
+    "found incompatible YAML document": (False, "this version of YAML is not known", "remove the `%YAML` line"),
+    "found a tab character": (False, "a tab cannot indent YAML", "indent with spaces"),
+}
+
+
+def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
+    """The value of a YAML text, or None and what is wrong with it.
+
+    With `any_keys`, a plain key that would be a number, a boolean or null is the string as it is written, as OpenAPI
+    documents mean their `200:`.
+    """
+    if not _SURROGATE_ESCAPE.search(text):
+        try:
+            return _value(text, any_keys=any_keys), []
+        except (_OddError, yaml.YAMLError):  # the builder reads the same again, and says where and what
+            pass
+    builder = _read(text, any_keys=any_keys)
+    return (None if builder.problems else builder.value), builder.problems
+
+
+def tree(text: str) -> Node:
+    """The tokens of a YAML text, as far as it can be read."""
+    return _read(text).root
+
+
+class _OddError(ValueError):
+    """Something that only the builder takes, or refuses with a position."""
+
+
+def _value(text: str, *, any_keys: bool) -> Json:
+    """The value of a YAML text without tags, anchors and mistakes, at less than half of what a builder costs.
+
+    Raises:
+        _OddError: The text has something else in it.
+        yaml.YAMLError: The text is broken.
+    """
+    take: Callable[[], Any] = _LOADER(text).get_event
+    take()  # where the stream starts
+    if type(take()) is not yaml.DocumentStartEvent:
+        raise _OddError
+    value = _started(take(), take, any_keys, 0)
+    take()  # where the document ends
+    if type(take()) is not yaml.StreamEndEvent:
+        raise _OddError
+    return value
+
+
+def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) -> Json:
+    """The value that starts with an event, below `depth` others; `take` gives the events after it."""
+    if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
+        raise _OddError
+    if type(event) is yaml.ScalarEvent:
+        return event.value if event.style else _scalar(event.value)
+    if depth == MAX_DEPTH:
+        raise _OddError
+    if type(event) is yaml.SequenceStartEvent:
+        items: list[Json] = []
+        while type(event := take()) is not yaml.SequenceEndEvent:
+            items.append(_started(event, take, any_keys, depth + 1))
+        return items
+    entries: dict[str, Json] = {}
+    while type(event := take()) is not yaml.MappingEndEvent:
+        if type(event) is not yaml.ScalarEvent or event.anchor is not None or event.tag is not None:
+            raise _OddError
+        key = event.value if event.style or any_keys else _scalar(event.value)
+        if type(key) is not str or key in entries:
+            raise _OddError
+        entries[key] = _started(take(), take, any_keys, depth + 1)
+    return entries
+
+
+@cache
+def _scalar(text: str) -> Json:
+    """A plain scalar by the core schema. Raises _OddError where it is nothing that JSON has."""
+    if text in _NULL:
+        return None
+    if text in _BOOL:
+        return _BOOL[text]
+    if text[0] not in "+-.0123456789<":
+        return text
+    if _FLOAT.fullmatch(text):
+        if any(number(text, 0, 0)):
+            raise _OddError
+        return int(text) if _INT.fullmatch(text) else float(text)
+    if _BASED.fullmatch(text) and len(text) <= MAX_BASED:
+        return int(text, 0)
+    if text == "<<" or _BASED.fullmatch(text) or _NOT_FINITE.fullmatch(text):
+        raise _OddError
+    return text
+
+
+def _read(text: str, *, any_keys: bool = False) -> _Builder:
+    masked = bool(_SURROGATE_ESCAPE.search(text))
+    builder = _Builder(text, masked=masked, any_keys=any_keys)
+    unprintable = _UNPRINTABLE.search(text)
+    if unprintable:
+        at = unprintable.start()
+        message = f"the character U+{ord(text[at]):04X} may not stand in YAML"
+        fix = 'remove it, or write it as an escape in double quotes, such as "\\u0007"'
+        builder.report("SW004", message, at, at + 1, fix)
+    elif masked and (_STAND_IN.search(text) or _STAND_IN_CHARACTER.search(text)):
+        at = builder.surrogate_at
+        message = "surrogate escapes cannot be read in a text that also holds characters from U+E800 to U+EFFF"
+        builder.report("SW004", message, at, at + 6, "write the character itself, or `\\U` and eight digits")
+    else:
+        fed = _SURROGATE_ESCAPE.sub(lambda match: _shifted(match[0]), text) if masked else text
+        try:
+            _feed(builder, fed, _LOADER)
+        except _TooDeepError:
+            builder = _Builder(text, masked=masked, any_keys=any_keys)
+            _feed(builder, fed, yaml.SafeLoader)
+    return builder
+
+
+class _TooDeepError(Exception):
+    """libyaml reads ahead, and finds more levels than it allows before it gives the first: where, it does not say."""
+
+
+def _feed(builder: _Builder, text: str, loader: Any) -> None:
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if not builder.take(event):
+                return
+    except yaml.MarkedYAMLError as error:
+        if loader is not yaml.SafeLoader and "nesting depth" in str(error.problem):
+            raise _TooDeepError from error
+        builder.problems.append(_syntax(text, error))
+    except yaml.YAMLError as error:
+        builder.report("SW004", f"this is not YAML: {shorten(str(error), 120)}", 0, 1)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A container that is not closed yet. `size` and `height` count its values and levels, aliases written out."""
+
+    value: dict[str, Json] | list[Json]
+    node: Node
+    anchor: str | None
+    key: tuple[str | None, Node] | None = None
+    size: int = 1
+    height: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    value: Json
+    node: Node
+    size: int
+    height: int
+
+
+class _Builder:
+    """Makes values and tokens of parser events, without recursion."""
+
+    def __init__(self, text: str, *, masked: bool, any_keys: bool) -> None:
+        self.value: Json = None
+        self.root = Node(0, 0)
+        self.problems: list[Problem] = []
+        self._text = text
+        self._masked = masked
+        self._any_keys = any_keys
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, _Anchored | None] = {}  # None while the anchored container is open
+        self._documents = 0
+        self._aliased = 0
+        self._takers: dict[type[yaml.Event], Callable[[Any], bool]] = {
+            yaml.DocumentStartEvent: self._document,
+            yaml.ScalarEvent: self._scalar,
+            yaml.MappingStartEvent: self._open,
+            yaml.SequenceStartEvent: self._open,
+            yaml.MappingEndEvent: self._close,
+            yaml.SequenceEndEvent: self._close,
+            yaml.AliasEvent: self._alias,
+            yaml.StreamEndEvent: self._end,
+        }
+
+    @property
+    def surrogate_at(self) -> int:
+        """Where the first escaped surrogate is."""
+        match = _SURROGATE_ESCAPE.search(self._text)
+        return match.start() if match else 0
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self._text)
+
+    def report(self, code: str, message: str, start: int, end: int, fix: str | None = None) -> None:
+        """Note what is wrong."""
+        self.problems.append(Problem(code, message, start, end, fix))
+
+    def take(self, event: yaml.Event) -> bool:
+        """Take the next event; whether it makes sense to go on."""
+        taker = self._takers.get(type(event))
+        return taker is None or taker(event)
+
+    def _document(self, event: yaml.DocumentStartEvent) -> bool:
+        self._documents += 1
+        if self._documents > 1:
+            start, _ = _offsets(event)
+            self.report(
+                "SW009",
+                "a second YAML document starts here",
+                start,
+                start + 3,
+                "make it a file, and name it under `include`",
+            )
+        return self._documents == 1
+
+    def _end(self, _event: yaml.StreamEndEvent) -> bool:
+        if not self._documents:
+            self.problems.append(nothing("the file holds nothing but comments"))
+        return False
+
+    def _scalar(self, event: yaml.ScalarEvent) -> bool:
+        start, end = _offsets(event)
+        node = Node(start, end)
+        is_plain = event.style is None or event.style == ""
+        if event.tag is None and is_plain:
+            value = self._core(event.value, start, end)
+        else:
+            value = event.value
+            if event.tag is not None and event.tag not in _STRING_TAGS:
+                self._refuse_tag(event.tag, start)
+        if self._masked and isinstance(value, str):
+            value = _unmasked(value)
+            if _SURROGATE.search(value):
+                self.problems.append(lone_surrogate(start, end))
+        self._put(value, node)
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, node, 1, 0)
+        return True
+
+    def _core(self, text: str, start: int, end: int) -> Json:
+        """A plain scalar by the core schema; None, and a problem, where it is nothing that JSON has."""
+        try:
+            return _scalar(text)
+        except _OddError:
+            if text == "<<":
+                self.report("SW009", "merge keys (`<<`) are not part of YAML 1.2", start, end, "write the entries out")
+                return text
+            if _BASED.fullmatch(text):
+                self.report("SW007", "this number has too many digits", start, end, "write it as a string")
+            elif _NOT_FINITE.fullmatch(text):
+                fix = "JSON has finite numbers only; quote it if you mean a string"
+                self.report("SW007", f"`{text}` is not a JSON value", start, end, fix)
+            self.problems += number(text, start, end) if _FLOAT.fullmatch(text) else ()
+            return None
+
+    def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> bool:
+        start, _ = _offsets(event)
+        node = Node(start, start, {}, flow=bool(event.flow_style))
+        is_mapping = isinstance(event, yaml.MappingStartEvent)
+        value: dict[str, Json] | list[Json] = {} if is_mapping else []
+        if event.tag is not None and event.tag != (_MAPPING_TAG if is_mapping else _LIST_TAG):
+            self._refuse_tag(event.tag, start)
+        self._put(value, node)
+        self._stack.append(_Frame(value, node, event.anchor))
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        if len(self._stack) > MAX_DEPTH:
+            self.problems.append(too_deep(start, start + 1))
+            return False
+        return True
+
+    def _close(self, event: yaml.MappingEndEvent | yaml.SequenceEndEvent) -> bool:
+        frame = self._stack.pop()
+        _, frame.node.end = _offsets(event)
+        if frame.anchor:
+            self._anchors[frame.anchor] = _Anchored(frame.value, frame.node, frame.size, frame.height)
+        if self._stack:
+            parent = self._stack[-1]
+            parent.size += frame.size
+            parent.height = max(parent.height, frame.height + 1)
+        return True
+
+    def _alias(self, event: yaml.AliasEvent) -> bool:
+        start, end = _offsets(event)
+        if event.anchor not in self._anchors:
+            near = nearest(str(event.anchor), list(self._anchors))
+            fix = f"did you mean `*{near}`?" if near else f"put `&{event.anchor}` before the value that it stands for"
+            self.report("SW004", f"there is no anchor `&{event.anchor}` before this alias", start, end, fix)
+            self._put(None, Node(start, end))
+            return True
+        target = self._anchors[event.anchor]
+        if target is None:
+            self.report(
+                "SW009",
+                f"the alias `*{event.anchor}` is inside its own anchor",
+                start,
+                end,
+                "use `$ref` in schemas",
+            )
+            return False
+        self._aliased += target.size
+        if self._aliased > MAX_ALIASED:
+            message = f"aliases stand for more than {MAX_ALIASED:,} values up to here"
+            self.report("SW008", message, start, end, "use `$ref` in schemas")
+            return False
+        if len(self._stack) + target.height > MAX_DEPTH:
+            self.problems.append(too_deep(start, end))
+            return False
+        self._put(target.value, Node(start, end, target.node.children, flow=True))
+        if self._stack:
+            parent = self._stack[-1]
+            parent.size += target.size
+            parent.height = max(parent.height, target.height + 1)
+        return True
+
+    def _put(self, value: Json, node: Node) -> None:
+        """Put a value into the container that is open."""
+        if not self._stack:
+            self.value, self.root = value, node
+            return
+        parent = self._stack[-1]
+        children = parent.node.children
+        if children is None:
+            raise AssertionError("a scalar was opened")
+        if isinstance(parent.value, list):
+            children[len(parent.value)] = (None, node)
+            parent.value.append(value)
+        elif parent.key is None:
+            parent.key = (self._key(parent, value, node), node)
+        else:
+            name, key_node = parent.key
+            parent.key = None
+            if name is not None:
+                children[name] = (key_node, node)
+                parent.value[name] = value
+
+    def _key(self, parent: _Frame, value: Json, node: Node) -> str | None:
+        """The name that a key gives; None where it gives none."""
+        if self._any_keys and not isinstance(value, (str, dict, list)):
+            value = self._text[node.start : node.end]
+        if not isinstance(value, str):
+            text = shorten(self._text[node.start : node.end])
+            if isinstance(value, (dict, list)):
+                fix = "put it in quotes, if it is text"
+                message = f"a key must be a string, not a {'mapping' if isinstance(value, dict) else 'list'}"
+            elif not text:
+                message, fix = (
+                    "a key is missing before this `:`",
+                    "write one, or put text that starts with `:` in quotes",
+                )
+            else:
+                kind = "`null`" if value is None else "a boolean" if isinstance(value, bool) else "a number"
+                message, fix = f"a key must be a string, and `{text}` is {kind}", f'quote it: `"{text}"`'
+            self.report("SW006", message, node.start, node.end, fix)
+            return None
+        first = (parent.node.children or {}).get(value)
+        if first is not None and first[0] is not None:
+            line, _ = self._lines.position(first[0].start)
+            self.problems.append(twice(value, line, node))
+        return value
+
+    def _refuse_tag(self, tag: str, start: int) -> None:
+        shown = tag.replace("tag:yaml.org,2002:", "!!")
+        message = f"the tag `{shorten(shown)}` is not supported"
+        self.report("SW009", message, start, start + 1, "write the value without a tag")
+
+
+def _offsets(event: yaml.Event) -> tuple[int, int]:
+    if event.start_mark is None or event.end_mark is None:
+        raise AssertionError("a parser's events have marks")
+    return event.start_mark.index, event.end_mark.index
+
+
+def _shifted(escape: str) -> str:
+    """`\\ud` as `\\ue` and back; the letter keeps its case."""
+    return escape[:2] + {"d": "e", "D": "E", "e": "d", "E": "D"}[escape[2]]
+
+
+def _unmasked(value: str) -> str:
+    """A value with its surrogates back, and pairs of them joined."""
+    literal = _STAND_IN.sub(lambda match: _shifted(match[0]), value)
+    raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
+    return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+_COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
+
+
+def _commented(text: str, before: int) -> Problem | None:
+    """The last reference before a place that is a comment, since nobody quoted it."""
+    comments = [*_COMMENTED.finditer(text, 0, before)]
+    if not comments:
+        return None
+    fix = f'quote the reference: `$ref: "{shorten(comments[-1][2])}"`'
+    start, end = comments[-1].span(2)
+    return Problem("SW004", "a `#` after a blank begins a comment: the rest of this line is not read", start, end, fix)
+
+
+def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    at: int = mark.index if mark is not None else 0
+    words = f"{error.context or ''} {error.problem or ''}".strip()
+    if "flow" in words and (commented := _commented(text, at)) is not None:
+        return commented
+    char = text[at : at + 1]
+    if "unexpected end of stream" in words and error.context_mark is not None:
+        at = error.context_mark.index
+        return Problem("SW004", "this quote is not closed", at, at + 1, f"close it with `{text[at : at + 1]}`")
+    if "cannot start any token" in words:
+        if char == "\t":
+            return Problem("SW004", "a tab cannot indent YAML", at, at + 1, "indent with spaces")
+        return Problem("SW004", f"no value can start with `{char}`", at, at + 1, "quote the value")
+    for part, (in_context, message, fix) in _SYNTAX.items():
+        if part in words:
+            if in_context and error.context_mark is not None:
+                at = error.context_mark.index
+            return Problem("SW004", message, at, at + 1, fix)
+    return Problem("SW004", f"this is not YAML: {shorten(words, 120)}", at, at + 1)

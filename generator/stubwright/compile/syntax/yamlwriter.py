@@ -1,0 +1,107 @@
+"""Manifests as text for people: YAML with block scalars, in the order it is given.
+
+Takes JSON values and gives YAML that reads back as the same values, for readers of YAML 1.1 and 1.2 alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from stubwright_runtime.values.terminal import HIDDEN
+
+# What a YAML 1.2 reader takes for something else than a string, beside what PyYAML knows of YAML 1.1.
+_CORE_NUMBERS = re.compile(r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Indents lists below their key, and never writes an anchor."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - PyYAML's name
+        super().increase_indent(flow, indentless=False)
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - PyYAML's name
+        return True
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    if HIDDEN.search(value):  # among these are line breaks of YAML 1.1 that are none of YAML 1.2
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"')
+    several = "\n" in value.strip("\n") and not any(line != line.rstrip() for line in value.split("\n"))
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if several else None)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_multi_representer(str, _text)  # of Python names
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+0123456789."))
+
+
+_NOTE = "Imported by stubwright. Import again to replace this file, or delete this line to keep what you write."
+_FIRST_LINES = (f"# {_NOTE}\n", f'{{\n  "x-imported": "{_NOTE}",\n')
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an imported file is from: the command that made it, if it can be repeated, and whether it was edited."""
+
+    command: str | None
+    is_edited: bool
+
+
+def imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
+    """An imported manifest as the text of a file. The first lines tell what it is, and have a digest of the others.
+
+    Args:
+        value: The manifest.
+        path: The file, which is in JSON where its name says so.
+        command: What imports it, for the line after the first.
+    """
+    if path.lower().endswith(".json"):
+        line = "" if command is None else f'  "x-command": {json.dumps(command)},\n'
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        text = HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1].replace("\x7f", "\\u007f"), text) + "\n"
+        body = text.removeprefix("{\n")
+        return f'{_FIRST_LINES[1]}{line}  "x-digest": "{_digest(body)}",\n{body}'
+    line = "" if command is None else f"# {''.join(char if char.isprintable() else '?' for char in command)}\n"
+    body = manifest(value)
+    return f"{_FIRST_LINES[0]}{line}# {_digest(body)}\n{body}"
+
+
+def is_imported(text: str) -> bool:
+    """Whether a file says that it was imported, so that another import may replace it."""
+    return text.startswith(_FIRST_LINES)
+
+
+def origin(text: str) -> Origin | None:
+    """What an imported file says of itself; None for any other. One without a digest counts as not edited."""
+    text = text.replace("\r\n", "\n")
+    start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
+    if start is None:
+        return None
+    command, rest = None, text[len(start) :]
+    line = rest.partition("\n")[0]
+    if line.startswith(("# stubwright ", '  "x-command": "')):
+        command = line[2:] if line.startswith("#") else json.loads(line.partition(": ")[2].rstrip(","))
+        rest = rest.partition("\n")[2]
+    line, _, body = rest.partition("\n")
+    digest = _DIGEST.fullmatch(line)
+    return Origin(command, digest is not None and digest[1] != _digest(body))
+
+
+_DIGEST = re.compile(r"""(?:# |  "x-digest": ")(sha256:[0-9a-f]{64})(?:",)?""")
+
+
+def _digest(body: str) -> str:
+    return f"sha256:{hashlib.sha256(body.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def manifest(value: Any) -> str:
+    """A manifest as YAML text. Where a text holds what no terminal should get, it is in quotes, and that an escape."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return HIDDEN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)

@@ -1,0 +1,73 @@
+"""The structure of a bundle: each file against the manifest's own schema, each JSON Schema in it against its dialect.
+
+Takes a bundle whose files could all be read; gives diagnostics. What a manifest means is for `rules`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.compile import structure
+from stubwright.compile.syntax import yamlwriter
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.jsonschema import locations, metaschema
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.source import Bundle
+    from stubwright.compile.structure import Role
+
+
+def validate(bundle: Bundle) -> Iterator[Diagnostic]:
+    """What is wrong with the structure of a bundle's files."""
+    roles: dict[str, Role] = {bundle.entry: "entry"}
+    for fragment in bundle.fragments[1:]:
+        roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
+    for path, document in bundle.documents.items():
+        yield from structure.check(document.value, path, roles.get(path, "fragment"))
+
+
+def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """What is wrong with the JSON Schemas of a bundle, also of one whose files are structurally wrong.
+
+    Args:
+        bundle: The bundle.
+        clean: The places of tools whose schemas are known to be right.
+    """
+    for path, document in bundle.documents.items():
+        imported = yamlwriter.is_imported(document.text)
+        for purpose, pointer, schema in locations.schemas(document.value):
+            if Place(path, pointer[:2]) not in clean:
+                yield from metaschema.check(purpose, Place(path, pointer), schema, imported=imported)
+
+
+def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
+    """What is wrong with APIs that overlays change, and with the JSON Schemas of tools that overlays change.
+
+    Args:
+        resolved: The bundle, put together.
+        clean: The places of tools whose schemas are known to be right.
+    """
+    for api in resolved.apis:
+        if api.patches:
+            yield from structure.check_api(api.settings, api.place)
+    for tool in resolved.tools:
+        if tool.place not in clean:
+            for field in vocabulary.SCHEMAS:
+                if any(field in fields for _, fields in tool.patches):
+                    yield from metaschema.check(field, tool.place / field, tool.wire.get(field))
+
+
+def in_order(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What `validate` and `schemas` found, each thing once, in the order of the files and of their lines."""
+    files = list(bundle.documents)
+
+    def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:
+        at = diagnostic.at if isinstance(diagnostic.at, Place) else Place(bundle.entry)
+        span = bundle.documents[at.file].span(at)
+        return (files.index(span.file), span.line, span.column, diagnostic.code, diagnostic.message)
+
+    return sorted(dict.fromkeys(diagnostics), key=order)

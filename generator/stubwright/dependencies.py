@@ -1,0 +1,22 @@
+"""The packages that generated ones need, which a package of the same name would hide.
+
+They are listed in `dependencies.json`, whatever is installed, so that no name depends on the machine.
+`python tests/support/dependencies.py` writes that file.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Final
+
+from stubwright import package_data
+
+FILE: Final = package_data.ROOT / "dependencies.json"
+"""The modules of each distribution that `stubwright-runtime` needs with all its extras, on any platform."""
+
+
+@cache
+def modules() -> frozenset[str]:
+    """The names by which they are imported."""
+    return frozenset(name for names in json.loads(FILE.read_bytes()).values() for name in names)

@@ -1,0 +1,6 @@
+"""What is wrong in a manifest, as values, and how it is shown."""
+
+from stubwright.diagnostics.codes import CODES, Code, Diagnostic, Severity, has_errors
+from stubwright.diagnostics.spans import Place, Pointer, Span
+
+__all__ = ["CODES", "Code", "Diagnostic", "Place", "Pointer", "Severity", "Span", "has_errors"]

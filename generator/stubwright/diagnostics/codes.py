@@ -1,0 +1,206 @@
+"""Diagnostics, and the one table of their codes.
+
+Stages yield diagnostics and never print. A code that is not in the table is a bug, so it raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from stubwright.diagnostics import excerpts
+from stubwright.diagnostics.spans import Place, Span
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A row of the table: what the code means, and whether it stops the compiler."""
+
+    id: str
+    severity: Severity
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is.
+
+    Of what a user wrote, both hold excerpts alone: what is longer than a line is cut in its middle.
+    """
+
+    code: str
+    message: str
+    at: Place | Span | None = None
+    help: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"unknown diagnostic code {self.code}")
+        object.__setattr__(self, "message", excerpts.bounded(self.message, excerpts.LINE))
+        if self.help is not None:
+            object.__setattr__(self, "help", excerpts.bounded(self.help, excerpts.CODE))
+
+    @property
+    def severity(self) -> Severity:
+        """Error or warning, from the table."""
+        return CODES[self.code].severity
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether one of them stops the compiler."""
+    return any(diagnostic.severity == "error" for diagnostic in diagnostics)
+
+
+def _table(*rows: tuple[str, Severity, str]) -> dict[str, Code]:
+    table = {code: Code(code, severity, meaning) for code, severity, meaning in rows}
+    if len(table) != len(rows):
+        raise ValueError("a diagnostic code is listed twice")
+    return table
+
+
+# SW0xx files and syntax, SW1xx structure, SW2xx schemas and meaning, SW3xx warnings, SW4xx generated files.
+CODES = _table(
+    ("SW001", "error", "A file cannot be read."),
+    ("SW002", "error", "A file is not UTF-8 text."),
+    ("SW003", "error", "A file is empty."),
+    ("SW004", "error", "The syntax is broken."),
+    ("SW005", "error", "A mapping has the same key twice."),
+    ("SW006", "error", "A key is not a string."),
+    ("SW007", "error", "JSON cannot represent a number."),
+    ("SW008", "error", "A file is nested too deeply, or its aliases expand to too much."),
+    ("SW009", "error", "A file uses a feature of YAML that JSON does not have."),
+    ("SW010", "error", "A string contains half a surrogate pair."),
+    ("SW011", "error", "A file that is included or referred to does not exist."),
+    ("SW012", "error", "A file is outside the manifest's folder."),
+    ("SW013", "error", "Files include each other in a circle."),
+    ("SW014", "error", "A file is included twice with the same prefix."),
+    ("SW015", "error", "Too many files are included."),
+    ("SW100", "error", "The manifest's format version is missing or unknown."),
+    ("SW101", "error", "A required key is missing."),
+    ("SW102", "error", "A value has the wrong type."),
+    ("SW103", "error", "A key of stubwright's own is unknown."),
+    ("SW104", "error", "A value is not one of those allowed."),
+    ("SW105", "error", "A value does not have the right form."),
+    ("SW106", "error", "A key is not allowed in an included file."),
+    ("SW201", "error", "An `inputSchema` is not for an object."),
+    ("SW202", "error", "The dialect of a schema is unknown."),
+    ("SW203", "error", "A schema names a type that does not exist."),
+    ("SW204", "error", "A keyword has a value that its dialect does not allow."),
+    ("SW205", "error", "A keyword is misspelt."),
+    ("SW210", "error", "Two tools, prompts or resources have the same name."),
+    ("SW211", "error", "Two tools, prompts, resources or questions would get the same name in Python."),
+    ("SW212", "error", "The name of a class is already used for something else in the package."),
+    ("SW213", "error", "A name cannot be a method's name."),
+    ("SW214", "error", "`python.package` cannot be imported."),
+    ("SW215", "error", "`python.package` hides another package."),
+    ("SW216", "error", "`python.handlers` is not `module:Name`."),
+    ("SW220", "error", "A reference does not resolve."),
+    ("SW221", "error", "A reference points outside the manifest's folder."),
+    ("SW222", "error", "A reference points to a URL, which is never fetched."),
+    ("SW223", "error", "References form a cycle."),
+    ("SW224", "error", "Schemas of different dialects are mixed."),
+    ("SW225", "error", "A shared schema cannot be bundled here."),
+    ("SW226", "error", "An anchor or identifier is given twice."),
+    ("SW227", "error", "A pattern is not a regular expression."),
+    ("SW228", "error", "The validator rejects a schema."),
+    ("SW229", "error", "A required property is forbidden by the same schema."),
+    ("SW230", "error", "`x-mcp-header` is not the name of a header."),
+    ("SW231", "error", "Two properties have the same `x-mcp-header`."),
+    ("SW232", "error", "`x-mcp-header` is on a property of the wrong type."),
+    ("SW233", "error", "`x-mcp-header` is in a place where clients do not look for it."),
+    ("SW240", "error", "An example is rejected by its own tool's schema."),
+    ("SW241", "error", "An example has an output, but its tool has no `outputSchema`."),
+    ("SW242", "error", "An example is `exact` without an output."),
+    ("SW250", "error", "`overlay` names a tool or an API that does not exist."),
+    ("SW251", "error", "`deprecated.use` names a tool that does not exist."),
+    ("SW252", "error", "`x-handle` names a handle that is not declared."),
+    ("SW253", "error", "A public cache cannot be combined with scopes."),
+    ("SW254", "error", "A question's schema has something that a form cannot ask."),
+    ("SW255", "error", "A URI template is malformed, or cannot be matched."),
+    ("SW256", "error", "A resource's URI has no scheme."),
+    ("SW257", "error", "Content is missing, given twice, or in the wrong form."),
+    ("SW258", "error", "The manifest names an argument that does not exist."),
+    ("SW259", "error", "A setting for tasks is on a tool that does not run as a task, or is not possible there."),
+    ("SW260", "error", "An HTTP call uses an argument that its tool does not have."),
+    ("SW261", "error", "An HTTP call names an API that is not declared, or that is declared twice."),
+    ("SW262", "error", "A URL cannot be called."),
+    ("SW263", "error", "Credentials are incomplete, or not declared."),
+    ("SW264", "error", "Part of an HTTP call does not fit its method or its place."),
+    ("SW265", "error", "A header of an HTTP call cannot be sent, or may not be filled from an argument."),
+    ("SW266", "error", "The manifest names part of a response that no response can have."),
+    ("SW267", "error", "The settings for pages do not lead to the next page."),
+    ("SW268", "error", "An issuer or a resource of `auth` is not a URL, or not one that can be trusted."),
+    ("SW269", "error", "An argument cannot be bound: other keywords of the schema use it, or its value does not fit."),
+    ("SW270", "error", "A handle never expires, and has no owner."),
+    ("SW271", "error", "`x-handle` is in a place where there cannot be an id of a handle."),
+    ("SW280", "error", "A target refuses the name of a tool."),
+    ("SW281", "error", "A target refuses the name of an argument or a property."),
+    ("SW282", "error", "A target refuses an input schema."),
+    ("SW283", "error", "A target's bound is exceeded: of a number of tools, a length, or the size of a schema."),
+    ("SW284", "error", "There is no such target."),
+    ("SW285", "error", "A toolset names a tool that does not exist."),
+    ("SW286", "error", "A read-only toolset names a tool that is not said to be read-only."),
+    ("SW287", "error", "A tool, a toolset or the server costs more than its budget."),
+    ("SW300", "warning", "A key beside MCP's own is unknown."),
+    ("SW301", "warning", "A pattern under `include` matches no file."),
+    ("SW302", "warning", "A keyword has no effect in the schema's dialect."),
+    ("SW303", "warning", "A keyword of an imported schema looks like one of JSON Schema, but is not."),
+    ("SW310", "warning", "A tool's name is not one that MCP allows."),
+    ("SW311", "warning", "Several clients reject a tool's name."),
+    ("SW312", "warning", "A tool has no description."),
+    ("SW313", "warning", "An input schema has a combination at its root."),
+    ("SW320", "warning", "A default is rejected by its own schema."),
+    ("SW321", "warning", "An example in a schema is rejected by that schema."),
+    ("SW322", "warning", "A required property is forbidden in an alternative, or misspelt."),
+    ("SW323", "warning", "Two bounds contradict each other."),
+    ("SW324", "warning", "No arguments were found that a tool accepts."),
+    ("SW330", "warning", "Annotations contradict each other."),
+    ("SW331", "warning", "A parameter that looks sensitive is sent in a header."),
+    ("SW332", "warning", "Clients could fetch a resource themselves."),
+    ("SW333", "warning", "Clients reject an icon."),
+    ("SW334", "warning", "An HTTP call does not use an argument."),
+    ("SW335", "warning", "A policy redacts an argument that does not exist."),
+    ("SW336", "warning", "Scopes or claims are required that no caller over HTTP can have."),
+    ("SW337", "warning", "A handle's `idle` has no effect."),
+    ("SW338", "warning", "No tool returns a handle, or no tool takes it."),
+    ("SW339", "warning", "Nothing limits how often a tool is called over HTTP."),
+    ("SW340", "warning", "A field is newer than the oldest supported revision."),
+    ("SW341", "warning", "A schema keeps references despite `wire: {refs: inlined}`."),
+    ("SW342", "warning", "A setting is no longer needed."),
+    ("SW351", "warning", "Some clients reject the name of an argument or a property."),
+    ("SW352", "warning", "Some clients reject an input schema."),
+    ("SW353", "warning", "The bounds of some clients are exceeded."),
+    ("SW354", "warning", "A target ignores a keyword of an input schema."),
+    ("SW380", "warning", "`lint.ignore` names an error."),
+    ("SW381", "warning", "`lint.ignore` names a code that does not exist."),
+    ("SW391", "warning", "A client's manifest has warnings about the server."),
+    ("SW401", "error", "Two manifests generate the same file."),
+    ("SW402", "error", "A generated file was edited by hand."),
+    ("SW403", "error", "A file that stubwright did not write is in the way."),
+    (
+        "SW404",
+        "warning",
+        "A file is no longer generated, but was edited or is next to edited files, and stays.",
+    ),
+    ("SW405", "error", "The lock cannot be read."),
+    ("SW406", "error", "A file cannot be written."),
+    ("SW407", "error", "A generated file does not match the manifest."),
+    ("SW408", "error", "There is a link below the output folder."),
+    ("SW409", "error", "A generated model cannot be built."),
+    ("SW412", "warning", "A generated file belongs to no manifest."),
+    ("SW420", "warning", "A handler method is missing."),
+    ("SW421", "warning", "A handler method is no longer needed."),
+    ("SW422", "warning", "A handler method has the wrong parameters or return type."),
+    ("SW423", "warning", "`--stubs` cannot find the handwritten class."),
+    ("SW424", "warning", "The handwritten module cannot be found."),
+    ("SW425", "warning", "The handwritten module is not valid Python."),
+    ("SW426", "warning", "The handwritten module does not contain what `python.handlers` names."),
+    ("SW427", "warning", "A handler method has another name now."),
+    ("SW428", "warning", "A handwritten module imports a name that its package does not have."),
+    ("SW429", "warning", "A handler uses an attribute that its context does not have."),
+    ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong."),
+    ("SW411", "warning", "The project does not depend on what its server needs."),
+)

@@ -1,0 +1,67 @@
+"""Diagnostics with their places found, in the order in which all printers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from stubwright.diagnostics import Diagnostic, Place, Span
+
+
+class Lines(Protocol):
+    """The lines of a text. Lines and columns count from 1."""
+
+    def width(self, number: int) -> int:
+        """How many characters a line has."""
+        ...
+
+    def part(self, number: int, first: int, last: int) -> str | None:
+        """A line from one column to another; None where there is no such line."""
+        ...
+
+
+class Source(Protocol):
+    """A text that diagnostics are about."""
+
+    @property
+    def lines(self) -> Lines:
+        """Its lines."""
+        ...
+
+    def span(self, place: Place) -> Span:
+        """The narrowest stretch of text for a place."""
+        ...
+
+
+Sources: TypeAlias = Mapping[str, Source]
+"""The texts that diagnostics are about, by the names of their files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A diagnostic with its place found."""
+
+    span: Span | None
+    diagnostic: Diagnostic
+
+
+def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
+    """Each diagnostic once, by file, position, code and message; what has no file comes first."""
+    findings = dict.fromkeys(Finding(_span_of(diagnostic, sources), diagnostic) for diagnostic in diagnostics)
+    return sorted(findings, key=_order)
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str, str]:
+    span, diagnostic = finding.span, finding.diagnostic
+    if span is None:
+        return "", 0, 0, diagnostic.code, diagnostic.message
+    return span.file, span.line, span.column, diagnostic.code, diagnostic.message
+
+
+def _span_of(diagnostic: Diagnostic, sources: Sources) -> Span | None:
+    at = diagnostic.at
+    if not isinstance(at, Place):
+        return at
+    source = sources.get(at.file)
+    return source.span(at) if source else Span(at.file, 1, 1, 1, 2)

@@ -1,0 +1,41 @@
+"""Diagnostics as GitHub's workflow commands, which become notes in a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.diagnostics.printers.findings import locate
+from stubwright_runtime.values.terminal import replace_controls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.diagnostics.printers.findings import Finding, Sources
+
+
+def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
+    """One workflow command a line."""
+    return "".join(f"{_command(finding)}\n" for finding in locate(diagnostics, sources))
+
+
+def _command(finding: Finding) -> str:
+    span, diagnostic = finding.span, finding.diagnostic
+    properties: dict[str, str | int] = {}
+    if span:
+        properties = {
+            "file": span.file,
+            "line": span.line,
+            "col": span.column,
+            "endLine": span.end_line,
+            "endColumn": span.end_column,
+        }
+    properties["title"] = diagnostic.code
+    message = diagnostic.message if diagnostic.help is None else f"{diagnostic.message}\nhelp: {diagnostic.help}"
+    listed = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
+    return f"::{diagnostic.severity} {listed}::{_escaped(message)}"
+
+
+def _escaped(words: str, more: str = "") -> str:
+    """Text as a workflow command takes it: GitHub decodes `%25`, `%0D`, `%0A`, and in properties `%3A` and `%2C`."""
+    return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in replace_controls(words))

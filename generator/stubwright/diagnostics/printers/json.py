@@ -1,0 +1,38 @@
+"""Diagnostics as JSON, for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from stubwright.diagnostics.printers.findings import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.diagnostics.printers.findings import Sources
+
+
+def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
+    """A list of objects. Lines and columns count from 1, columns in characters; the end is exclusive."""
+    rows = [
+        {
+            "code": finding.diagnostic.code,
+            "severity": finding.diagnostic.severity,
+            "message": finding.diagnostic.message,
+            "help": finding.diagnostic.help,
+            "file": finding.span.file if finding.span else None,
+            "line": finding.span.line if finding.span else None,
+            "column": finding.span.column if finding.span else None,
+            "endLine": finding.span.end_line if finding.span else None,
+            "endColumn": finding.span.end_column if finding.span else None,
+        }
+        for finding in locate(diagnostics, sources)
+    ]
+    return in_ascii(rows)
+
+
+def in_ascii(value: Any) -> str:
+    """A value as JSON in lines, in which whatever a terminal may obey is an escape."""
+    return json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n"

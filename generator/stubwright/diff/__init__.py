@@ -1,0 +1,1 @@
+"""`stubwright diff`: what changed between two manifests, and whom it breaks."""

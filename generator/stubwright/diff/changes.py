@@ -1,0 +1,173 @@
+"""What a change between two manifests is, and the one table of its codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from stubwright.targets import PORTABLE
+
+if TYPE_CHECKING:
+    from stubwright.diagnostics import Place
+
+Impact: TypeAlias = Literal["breaking", "may break", "compatible", "cosmetic"]
+Side: TypeAlias = Literal["wire", "python"]
+Bump: TypeAlias = Literal["major", "minor", "patch"]
+
+IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "compatible", "cosmetic")
+"""From the worst to the most harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change.
+
+    `side` is `wire` for what a model or a client that knew the old server sees, and `python` for handlers and typed
+    callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
+    such. `help` says why, or what to do. `ignored` says that the manifest's `diff: {ignore: …}` counts it as harmless.
+    `target` is the client or the API that it breaks, where it is only that one.
+    """
+
+    code: str
+    side: Side
+    impact: Impact
+    subject: str
+    message: str
+    old: Place | None = None
+    new: Place | None = None
+    help: str | None = None
+    ignored: bool = False
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"unknown code of a change {self.code}")
+
+
+def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
+    table = {code: (side, meaning) for code, side, meaning in rows}
+    if len(table) != len(rows):
+        raise ValueError("a code is listed twice")
+    return table
+
+
+CODES: Final = _make_table(
+    ("SW501", "wire", "A description changed."),
+    ("SW502", "wire", "A title, an icon, `_meta` or another field that only informs changed."),
+    ("SW503", "wire", "A list is in another order."),
+    ("SW504", "wire", "The server's name, version or instructions changed."),
+    ("SW505", "wire", "A capability came or went."),
+    ("SW506", "wire", "What authorization callers need changed."),
+    ("SW507", "wire", "How lists are sent, or the oldest supported revision, changed."),
+    ("SW508", "wire", "Whether `format` is asserted changed."),
+    ("SW509", "wire", "Whether records of calls have the values of arguments changed."),
+    ("SW510", "wire", "A tool is gone."),
+    ("SW511", "wire", "A tool is new."),
+    ("SW512", "wire", "A tool is renamed."),
+    ("SW513", "wire", "A hint (an annotation of a tool) changed."),
+    ("SW514", "wire", "Whether a tool runs as a task changed."),
+    ("SW515", "wire", "The scopes that a tool requires changed."),
+    ("SW516", "wire", "The header that mirrors a parameter (`x-mcp-header`) changed."),
+    ("SW517", "wire", "An `outputSchema` is gone."),
+    ("SW518", "wire", "An `outputSchema` is new."),
+    ("SW519", "wire", "Whether something is deprecated changed."),
+    ("SW520", "wire", "A policy (a limit, a confirmation) changed."),
+    ("SW521", "wire", "What is asked in the middle of a call changed."),
+    ("SW523", "wire", "What the server sets from the caller's token changed."),
+    ("SW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
+    ("SW524", "wire", "State handles changed: a kind, how long one lives, or where tools have its ids."),
+    ("SW530", "wire", "An optional property is new."),
+    ("SW531", "wire", "A required property is new."),
+    ("SW532", "wire", "A property is gone."),
+    ("SW533", "wire", "A property is renamed."),
+    ("SW534", "wire", "A property is required now."),
+    ("SW535", "wire", "A property is no longer required."),
+    ("SW536", "wire", "A type changed."),
+    ("SW537", "wire", "The values allowed (`enum`, `const`) changed."),
+    ("SW538", "wire", "A bound changed: of a number, a length or a count."),
+    ("SW539", "wire", "A `pattern` or `format` changed."),
+    ("SW540", "wire", "What is allowed for keys and items without their own schema changed."),
+    ("SW541", "wire", "Alternatives or conditions (`anyOf`, `if`, …) changed."),
+    ("SW542", "wire", "Another keyword of a schema changed."),
+    ("SW543", "wire", "A reference leads to another schema."),
+    ("SW544", "wire", "A schema is in another dialect."),
+    ("SW545", "wire", "A schema changed in a way that no single edit explains."),
+    ("SW546", "wire", "A default changed, which is an annotation on the wire."),
+    ("SW547", "wire", "Words in a schema changed, or keywords without a meaning."),
+    ("SW550", "wire", "A resource, template or prompt is gone."),
+    ("SW551", "wire", "A resource, template or prompt is new."),
+    ("SW552", "wire", "An argument of a prompt is required now."),
+    ("SW553", "wire", "An argument of a prompt is gone."),
+    ("SW554", "wire", "An argument of a prompt is optional: a new one, or one that was required."),
+    ("SW555", "wire", "A MIME type changed."),
+    ("SW556", "wire", "What is completed changed."),
+    ("SW557", "wire", "Static content changed."),
+    ("SW560", "wire", "A client or an API no longer takes a tool, or the list of tools."),
+    ("SW561", "wire", "A toolset, or what is in it, changed."),
+    ("SW580", "python", "The package or its classes are renamed, or what is generated changed."),
+    ("SW581", "python", "Handlers must have another method."),
+    ("SW582", "python", "A method is gone."),
+    ("SW583", "python", "A handler's signature changed."),
+    ("SW584", "python", "A parameter of a client's method is new, gone or required now."),
+    ("SW585", "python", "A type in a client's method changed."),
+    ("SW586", "python", "A class is gone."),
+    ("SW587", "python", "An attribute of a model is new or gone."),
+    ("SW588", "python", "The type of a model's attribute changed."),
+    ("SW589", "python", "The default of a model's attribute changed, or whether it has one."),
+    ("SW590", "python", "A method of a client is new."),
+)
+"""For each code its side, and what it means."""
+
+
+def name_class(impact: Impact, target: str | None) -> str:
+    """What people call the changes of an impact: `breaking`, or `breaks gemini` where it is about one target."""
+    if target is None:
+        return impact
+    who = "some clients" if target == PORTABLE else target
+    return f"breaks {who}" if impact == "breaking" else f"{impact} {who}"
+
+
+def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
+    """The worst impact of those that are not ignored; None without any."""
+    impacts = {change.impact for change in changes if not change.ignored}
+    return next((impact for impact in IMPACTS if impact in impacts), None)
+
+
+def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
+    """Which part of a version should go up (https://semver.org): None where nothing changed, or without a version.
+
+    Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch.
+    """
+    worst = find_worst_impact(changes)
+    if worst is None or not version:
+        return None
+    is_early = version.removeprefix("v").startswith("0.")
+    return (_EARLY_BUMPS if is_early else _BUMPS)[worst]
+
+
+_BUMPS: Final[Mapping[Impact, Bump]] = {
+    "breaking": "major",
+    "may break": "minor",
+    "compatible": "minor",
+    "cosmetic": "patch",
+}
+_EARLY_BUMPS: Final[Mapping[Impact, Bump]] = {
+    "breaking": "minor",
+    "may break": "minor",
+    "compatible": "patch",
+    "cosmetic": "patch",
+}
+_VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-+].*)?")
+
+
+def raise_version(version: str, part: Bump) -> str | None:
+    """A semantic version with that part raised; None of a version that is not one."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return None
+    lead, numbers = match[1], [int(number) for number in match.groups()[1:]]
+    at = ("major", "minor", "patch").index(part)
+    raised = [*numbers[:at], numbers[at] + 1, *[0] * (2 - at)]
+    return lead + ".".join(str(number) for number in raised)

@@ -1,0 +1,74 @@
+"""`diff`: what changed between two manifests, and whom it breaks.
+
+Takes two lowered manifests and gives changes, each on one of two sides: what a model or a client that knew the old
+server sees (`wire`), and what handlers and typed callers see (`python`). Nothing is read, fetched or printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diff.changes import IMPACTS, Change
+from stubwright.diff.kinds import primitives, python, server, targets, tools, toolsets
+from stubwright.diff.kinds.tools import ManifestPair
+
+if TYPE_CHECKING:
+    from stubwright import ir
+
+_SHOWN: Final = 3
+"""How many of the places that a shared schema affects are named."""
+
+
+def compare(
+    old: ir.Manifest,
+    new: ir.Manifest,
+    values: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+    files: tuple[str, str] | None = None,
+    ignored: Collection[str] = (),
+    judged_by: Sequence[str] = (),
+) -> list[Change]:
+    """All changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
+
+    Args:
+        old: The manifest as it was.
+        new: The manifest as it is.
+        values: What the two entry files hold, for `auth`, `policy` and everything else that lowering drops.
+        files: Their paths, as places have them.
+        ignored: Codes of changes that count as harmless.
+        judged_by: Targets, in place of those that the new manifest names.
+    """
+    pair = ManifestPair(old, new)
+    changes = [
+        *server.compare(pair, *values, files or (old.source, new.source)),
+        *tools.compare(pair),
+        *primitives.compare(pair),
+        *toolsets.compare(pair, files or (old.source, new.source)),
+        *targets.compare(pair, judged_by, (files or (old.source, new.source))[1]),
+        *python.compare(pair),
+    ]
+    marked = [replace(change, ignored=change.code in ignored) for change in _merge_shared(changes)]
+    return sorted(marked, key=lambda change: IMPACTS.index(change.impact))
+
+
+def _merge_shared(changes: Sequence[Change]) -> Iterator[Change]:
+    """The changes, each change of a shared schema once, with all that it affects; the worst of its impacts counts."""
+    groups: dict[object, list[Change]] = {}
+    for number, change in enumerate(changes):
+        place = change.new or change.old
+        is_shared = place is not None and place.pointer[:1] == ("schemas",) and change.side == "wire"
+        key = (change.code, change.message, change.old, change.new) if is_shared else number
+        groups.setdefault(key, []).append(change)
+    for group in groups.values():
+        if len(group) == 1:
+            yield group[0]
+            continue
+        worst_change = min(group, key=lambda change: IMPACTS.index(change.impact))
+        place = worst_change.new or worst_change.old
+        name = place.pointer[1] if place is not None and len(place.pointer) > 1 else ""
+        subjects = [*dict.fromkeys(change.subject for change in group)]
+        rest = f" and {len(subjects) - _SHOWN} more" if len(subjects) > _SHOWN else ""
+        affected = f"affects {len(subjects)} places: {'; '.join(subjects[:_SHOWN])}{rest}"
+        help_ = f"{worst_change.help}; {affected}" if worst_change.help else affected
+        yield replace(worst_change, subject=f"schema `{name}`", help=help_)

@@ -1,0 +1,340 @@
+"""What differs between two schemas, edit by edit, each of which can be made by itself.
+
+Takes the old and the new schema; gives the edits in the order of the new one, each with the pointers where it stands,
+a description, and the old schema with this edit alone. Whether an edit breaks anything is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diagnostics.suggestions import shorten
+
+if TYPE_CHECKING:
+    from stubwright.diagnostics import Pointer
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
+
+ABSENT: Final = object()
+"""The value of a keyword that is not there."""
+
+_REUSABLE: Final = ("$defs", "definitions")
+_IGNORED: Final = frozenset({"$schema", "$comment", "x-mcp-header"})
+_WORDS: Final = frozenset({"title", "description", "examples", "deprecated", "readOnly", "writeOnly"})
+_BOUNDS: Final = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
+    | {"minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains", "uniqueItems"}
+)
+_OPENNESS: Final = frozenset(
+    {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames", "additionalItems"}
+    | {"unevaluatedItems"}
+)
+_COMBINATIONS: Final = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit.
+
+    `where` names the part of the instance (`address.city`, `tags[]`), empty for the whole instance. `old` and `new` are
+    the pointers in the two schemas. `edited` is the old schema with this edit alone; None if the edit asserts nothing.
+    `opens` says that it names a key that callers could use before, because the schema was open.
+    """
+
+    code: str
+    where: str
+    message: str
+    old: Pointer
+    new: Pointer
+    edited: Json | None
+    opens: bool = False
+
+
+def edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
+    """All edits that make `new` of `old`, both read in one dialect."""
+    return list(_Differ(old, new, dialect).schema(old, new, (), ""))
+
+
+class _Differ:
+    def __init__(self, old: Json, new: Json, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._old = _add_definitions(old, new)
+
+    def schema(self, old: Json, new: Json, at: Pointer, where: str) -> Iterator[Edit]:
+        if _same(old, new):
+            return
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            if where and _is_open(old) and _is_open(new):
+                return
+            message = f"it was {_show(old)}, and is {_show(new)}"
+            yield Edit("SW536", where, message, at, at, self._set_value(at, new))
+            return
+        yield from self._compare_properties(old, new, at, where)
+        for keyword in dict.fromkeys((*new, *old)):
+            before, after = old.get(keyword, ABSENT), new.get(keyword, ABSENT)
+            if keyword not in _HANDLED and keyword not in _IGNORED and not _same(before, after):
+                yield from self._compare_keyword(keyword, before, after, at, where)
+        if not all(_same(old.get(keyword, ABSENT), new.get(keyword, ABSENT)) for keyword in _VALUES):
+            yield self._compare_values(old, new, at, where)
+
+    def _compare_keyword(self, keyword: str, before: Any, after: Any, at: Pointer, where: str) -> Iterator[Edit]:
+        here = (*at, keyword)
+        if keyword in _REUSABLE:
+            for name, changed in _to_mapping(after).items():
+                if name in _to_mapping(before):
+                    yield from self.schema(before[name], changed, (*here, name), name)
+            return
+        inner = list(self._compare_inside(keyword, before, after, here, where))
+        if inner:
+            yield from inner
+            return
+        code, message = _describe(keyword, before, after, self._dialect)
+        asserts = code not in ("SW546", "SW547")
+        yield Edit(code, where, message, here, here, self._set_value(here, after) if asserts else None)
+
+    def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
+        """An edit of `enum` and `const` together: one often becomes the other."""
+        edited = self._old
+        for keyword in _VALUES:
+            if keyword in old or keyword in new:
+                edited = self._set_value((*at, keyword), new.get(keyword, ABSENT), base=edited)
+        old_at, new_at = (next(((*at, keyword) for keyword in _VALUES if keyword in side), at) for side in (old, new))
+        allowed = [
+            side["enum"] if isinstance(side.get("enum"), list) else [side["const"]] if "const" in side else ABSENT
+            for side in (old, new)
+        ]
+        return Edit("SW537", where, _describe_values(*allowed), old_at, new_at, edited)
+
+    def _compare_inside(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
+        """The edits inside the keyword's value, where the old and the new are schemas that can be told apart."""
+        dialect = self._dialect
+        if keyword in dialect.named and isinstance(before, dict) and isinstance(after, dict):
+            if before.keys() == after.keys() and keyword != "dependencies":
+                for name in after:
+                    yield from self.schema(before[name], after[name], (*here, name), f"{where}{_dot(where)}<{name}>")
+        elif keyword in dialect.listed and isinstance(before, list) and isinstance(after, list):
+            if len(before) == len(after):
+                step = "[{}]" if keyword in ("items", "prefixItems") else ""
+                for index, pair in enumerate(zip(before, after, strict=True)):
+                    yield from self.schema(*pair, (*here, index), where + step.format(index))
+        elif keyword in dialect.single and isinstance(before, dict) and isinstance(after, dict):
+            step = {"items": "[]", "contains": "[]", "additionalProperties": f"{_dot(where)}*"}.get(keyword, "")
+            yield from self.schema(before, after, here, where + step)
+
+    def _compare_properties(
+        self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
+    ) -> Iterator[Edit]:
+        """Edits of `properties` and `required` together, property by property."""
+        before, after = _to_mapping(old.get("properties")), _to_mapping(new.get("properties"))
+        needed, needs = _to_names(old.get("required")), _to_names(new.get("required"))
+        renamed = _find_renamings(before, after)
+        for name in dict.fromkeys((*after, *needs, *before, *needed)):
+            here = (*at, "properties", name)
+            path = f"{where}{_dot(where)}{name}"
+            if name in renamed.values():
+                continue
+            if name in renamed:
+                other = renamed[name]
+                edited = self._set_property(at, name, ABSENT, required=False)
+                edited = self._set_property(at, other, after[other], required=other in needs, base=edited)
+                message = f"it is called `{other}` now"
+                yield Edit("SW533", path, message, here, (*at, "properties", other), edited)
+            elif name in after and name not in before and name not in needed:
+                is_needed = name in needs
+                edited = self._set_property(at, name, after[name], required=is_needed)
+                if is_needed:
+                    yield Edit("SW531", path, "a required property is new", at, here, edited)
+                else:
+                    yield Edit("SW530", path, "an optional property is new", at, here, edited, opens=True)
+            elif name in before and name not in after:
+                edited = self._set_property(at, name, ABSENT, required=name in needs)
+                yield Edit("SW532", path, "the property is gone", here, at, edited)
+            else:
+                if name in after:
+                    yield from self.schema(before.get(name, True), after[name], here, path)
+                if (name in needs) != (name in needed):
+                    code, message = (
+                        ("SW534", "it is required now") if name in needs else ("SW535", "it is no longer required")
+                    )
+                    edited = self._set_property(at, name, before.get(name, ABSENT), required=name in needs)
+                    yield Edit(code, path, message, (*at, "required"), (*at, "required"), edited)
+
+    def _set_property(self, at: Pointer, name: str, schema: Any, *, required: bool, base: Any = ABSENT) -> Json:
+        """The old schema with one property set or taken out of the object schema at `at`."""
+
+        def change(here: dict[str, Json]) -> dict[str, Json]:
+            properties = {key: value for key, value in _to_mapping(here.get("properties")).items() if key != name}
+            if schema is not ABSENT:
+                properties[name] = schema
+            names = [other for other in _to_names(here.get("required")) if other != name] + [name] * required
+            copy = {key: value for key, value in here.items() if key not in ("properties", "required")}
+            if properties:
+                copy["properties"] = properties
+            if names:
+                copy["required"] = names
+            return copy
+
+        return _change_at(self._old if base is ABSENT else base, at, change)
+
+    def _set_value(self, at: Pointer, value: Any, base: Any = ABSENT) -> Json:
+        """The old schema with one value set or taken out."""
+        if not at:
+            return _add_definitions(value, self._old)
+
+        def change(here: Any) -> Any:
+            if isinstance(here, list):
+                return [*here[: int(at[-1])], value, *here[int(at[-1]) + 1 :]]
+            copy = {key: inner for key, inner in here.items() if key != at[-1] or value is not ABSENT}
+            if value is not ABSENT:
+                copy[str(at[-1])] = value
+            return copy
+
+        return _change_at(self._old if base is ABSENT else base, at[:-1], change)
+
+
+_VALUES: Final = ("enum", "const")
+_HANDLED: Final = frozenset({"properties", "required", *_VALUES})
+
+
+def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
+    """The code of a change of one keyword, and its description."""
+    old, new = _show(before), _show(after)
+    change = f"`{keyword}` was {old}, and is {new}"
+    if after is ABSENT:
+        change = f"`{keyword}` is gone; it was {old}"
+    elif before is ABSENT:
+        change = f"`{keyword}` is new: {new}"
+    if keyword == "default":
+        return "SW546", change
+    if keyword in _WORDS or keyword not in dialect.keywords:
+        return "SW547", f"`{keyword}` {'is gone' if after is ABSENT else 'is new' if before is ABSENT else 'changed'}"
+    if keyword == "type":
+        return "SW536", change
+    if keyword in _BOUNDS:
+        return "SW538", change
+    if keyword in ("pattern", "format"):
+        return "SW539", change
+    if keyword in _OPENNESS:
+        return "SW540", change
+    if keyword in _COMBINATIONS:
+        return "SW541", _describe_alternatives(keyword, before, after)
+    return ("SW543" if keyword in _REFERENCES else "SW542"), change
+
+
+def _describe_values(before: Any, after: Any) -> str:
+    if not isinstance(before, list) or not isinstance(after, list):
+        if isinstance(after, list):
+            return f"only some values are allowed now: {_list_values(after)}"
+        return f"no longer only some values are allowed; it was {_list_values(before)}"
+    gone, new = _subtract(before, after), _subtract(after, before)
+    parts = [f"{_list_values(values)} {word}" for values, word in ((gone, "gone"), (new, "new")) if values]
+    return f"of the allowed values, {' and '.join(parts)}" if parts else "the allowed values are in another order"
+
+
+def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
+    if not isinstance(before, list) or not isinstance(after, list):
+        state = "gone" if after is ABSENT else "new" if before is ABSENT else "changed"
+        return f"`{keyword}` is {state}"
+    gone, new = len(_subtract(before, after)), len(_subtract(after, before))
+    parts = [
+        f"{count} schema{'s' if count != 1 else ''} {word}" for count, word in ((gone, "gone"), (new, "new")) if count
+    ]
+    return (
+        f"under `{keyword}`, {' and '.join(parts)}" if parts else f"the schemas under `{keyword}` are in another order"
+    )
+
+
+def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
+    """Old names to new ones, where exactly one removed property has the same schema as exactly one new one."""
+    gone = [name for name in before if name not in after]
+    new = [name for name in after if name not in before]
+    renamings = {}
+    for name in gone:
+        twins = [other for other in new if _same(before[name], after[other])]
+        others = [other for other in gone if _same(before[name], before[other])]
+        # A schema that says little does not show that the two are the same.
+        is_specific = isinstance(before[name], dict) and (
+            "description" in before[name] or len(_to_json(before[name])) > 50
+        )
+        if len(twins) == 1 and len(others) == 1 and is_specific:
+            renamings[name] = twins[0]
+    return renamings
+
+
+def _add_definitions(schema: Json, other: Json) -> Json:
+    """The schema with the definitions that only the other one has, so that every reference of either resolves."""
+    if not isinstance(schema, dict) or not isinstance(other, dict):
+        return schema
+    combined = dict(schema)
+    for keyword in _REUSABLE:
+        more = {
+            name: definition
+            for name, definition in _to_mapping(other.get(keyword)).items()
+            if name not in _to_mapping(combined.get(keyword))
+        }
+        if more:
+            combined[keyword] = {**_to_mapping(combined.get(keyword)), **more}
+    return combined
+
+
+def _change_at(root: Any, at: Pointer, change: Any) -> Any:
+    """A copy of `root` in which what stands at `at` is changed."""
+    if not at:
+        return change(root if isinstance(root, dict | list) else {})
+    if isinstance(root, list):
+        index = int(at[0])
+        return [*root[:index], _change_at(root[index], at[1:], change), *root[index + 1 :]]
+    return {**root, at[0]: _change_at(root.get(at[0], {}), at[1:], change)}
+
+
+def _to_mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _to_names(value: Any) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+
+
+def _dot(where: str) -> str:
+    return "." if where else ""
+
+
+def _is_open(value: Any) -> bool:
+    return value is True or value == {}
+
+
+def _subtract(values: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    other_texts = {_to_json(other) for other in others}
+    return [value for value in values if _to_json(value) not in other_texts]
+
+
+def _list_values(values: Iterable[Any]) -> str:
+    shown = [_show(value) for value in values]
+    more = f" and {len(shown) - 8} more" if len(shown) > 8 else ""
+    return ", ".join(shown[:8]) + more
+
+
+def _show(value: Any) -> str:
+    if value is ABSENT:
+        return "absent"
+    if value is True or value is False:
+        return f"`{json.dumps(value)}`"
+    return f"`{shorten(_to_json(value))}`"
+
+
+def _same(first: Any, second: Any) -> bool:
+    return first is second or (
+        first is not ABSENT and second is not ABSENT and _to_sorted_json(first) == _to_sorted_json(second)
+    )
+
+
+def _to_sorted_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,350 @@
+"""Changes of the Python side: what handlers must have, and what typed callers and readers of models see.
+
+Takes two lowered manifests and compares the surfaces of their packages, so that names, types, defaults and roles are
+those that users see. Only the differences are examined.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+from stubwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter, Surface, Type
+from stubwright.diagnostics import Place
+from stubwright.diagnostics.suggestions import quoted
+from stubwright.diff.changes import Change, Impact
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diff.kinds.tools import ManifestPair
+    from stubwright.pycode import Code
+
+Use: TypeAlias = Literal["input", "output", "both"]
+"""Whether handlers read instances of a class, make them, or both may be."""
+
+
+def compare(pair: ManifestPair) -> Iterator[Change]:
+    """All changes of the Python side."""
+    yield from _compare_packages(pair.old, pair.new)
+    if not pair.old.emit & pair.new.emit:
+        return
+    from stubwright.codegen.models import datamodel
+
+    before, after = (datamodel.surface_of(manifest) for manifest in _drop_unchanged_tools(pair))
+    old_places, new_places = (dict(_find_places(manifest)) for manifest in (pair.old, pair.new))
+    surfaces = _SurfacePair(before, after, _map_places(old_places, new_places), _map_places(new_places, old_places))
+    yield from _compare_handlers(surfaces)
+    yield from _compare_clients(surfaces)
+    yield from _compare_classes(surfaces)
+    yield from _compare_enumerations(surfaces)
+
+
+def _compare_packages(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
+    def at(manifest: ir.Manifest, *steps: str) -> Place:
+        return Place(manifest.source, steps)
+
+    for what, was, now in (("package", old.package, new.package), ("start of the classes", old.stem, new.stem)):
+        if was != now:
+            message = f"the {what} was `{was}`, and is `{now}`"
+            yield Change("SW580", "python", "breaking", "package", message, at(old, "server"), at(new, "server"))
+    for half in sorted(old.emit - new.emit):
+        message = f"the {half} is no longer generated"
+        yield Change("SW580", "python", "breaking", "package", message, at(old, "emit"), at(new, "emit"))
+    for half in sorted(new.emit - old.emit):
+        message = f"the {half} is generated now"
+        yield Change("SW580", "python", "compatible", "package", message, at(old, "emit"), at(new, "emit"))
+
+
+def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
+    old, new = _by_name(surfaces.old.handlers), _by_name(surfaces.new.handlers)
+    for name, method in new.items():
+        was = old.get(name)
+        subject = surfaces.get_subject(f"handler `{name}`", was, method)
+        if not method.is_optional and (was is None or was.is_optional):
+            why = "the server does not start without it; `stubwright generate` shows the stub"
+            yield subject.change("SW581", "breaking", "handlers must have this method", why)
+        if was is not None and not _is_same_signature(was, method):
+            message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"
+            is_harsh = not (_is_same(was.returns, method.returns) or was.is_optional)
+            why_optional = "handlers need not have it; one that does must change" if was.is_optional else None
+            yield subject.change("SW583", "breaking" if is_harsh else "may break", message, why_optional)
+    for name, removed in old.items():
+        if name not in new and not removed.is_optional:
+            why = "nothing calls it any more, and its annotations may name classes that no longer exist"
+            yield surfaces.get_subject(f"handler `{name}`", removed, None).change(
+                "SW582", "may break", "the method is no longer called", why
+            )
+
+
+def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
+    old, new = _by_name(surfaces.old.client), _by_name(surfaces.new.client)
+    for name, removed in old.items():
+        if name not in new:
+            yield surfaces.get_subject(f"client `{name}`", removed, None).change(
+                "SW582", "breaking", "the method is gone"
+            )
+    for name, method in new.items():
+        was = old.get(name)
+        subject = surfaces.get_subject(f"client `{name}`", was, method)
+        if was is None:
+            yield subject.change("SW590", "compatible", "a new method")
+        else:
+            yield from _compare_method(was, method, subject)
+
+
+def _compare_method(was: ClientMethod, method: ClientMethod, subject: _Subject) -> Iterator[Change]:
+    """Changes of a method of the client."""
+    old, new = _by_name(was.parameters), _by_name(method.parameters)
+    for name, now in new.items():
+        before = old.get(name)
+        if before is None:
+            needed = now.default is None
+            message = f"the {'required' if needed else 'optional'} parameter `{name}` is new"
+            yield subject.change("SW584", "breaking" if needed else "compatible", message)
+            continue
+        if before.default is not None and now.default is None:
+            yield subject.change("SW584", "breaking", f"the parameter `{name}` is required now")
+        elif before.default is None and now.default is not None:
+            yield subject.change("SW584", "compatible", f"the parameter `{name}` is no longer required")
+        less, more = _subtract(before.given, now.given), _subtract(now.given, before.given)
+        if (less or more) and not _is_same(before.given.text, now.given.text):
+            message = f"`{name}` was `{before.given.text}`, and is `{now.given.text}`"
+            yield subject.change("SW585", "may break" if less else "compatible", message)
+    for name in old:
+        if name not in new:
+            yield subject.change("SW584", "breaking", f"the parameter `{name}` is gone")
+    if not _is_same(was.returns.text, method.returns.text):
+        message = f"it gave `{was.returns.text}`, and gives `{method.returns.text}`"
+        yield subject.change("SW585", "breaking", message)
+
+
+def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
+    old, new = _by_name(surfaces.old.classes), _by_name(surfaces.new.classes)
+    for name, was in old.items():
+        subject = surfaces.get_subject(f"class `{name}`", was, new.get(name))
+        if name in new:
+            yield from _compare_fields(was, new[name], subject)
+            yield from _compare_values(was, new[name], subject)
+        else:
+            yield subject.change("SW586", "breaking", "the class is gone")
+
+
+def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
+    """Changes of the types of shared enumerations."""
+    old, new = _by_name(surfaces.old.enumerations), _by_name(surfaces.new.enumerations)
+    for name, was in old.items():
+        now = new.get(name)
+        subject = surfaces.get_subject(f"type `{name}`", was, now)
+        if now is None:
+            yield subject.change("SW586", "breaking", "the type is gone")
+        elif not _is_same(was.type.text, now.type.text):
+            less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
+            message = f"`{name}` was `{was.type.text}`, and is `{now.type.text}`"
+            yield subject.change("SW588", "may break", message, _explain_new_type("both", more, less))
+
+
+def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
+    """Changes of the attributes of a class, without those that it inherits from the same base as before."""
+    use = _get_use(now)
+    is_keyword = use == "input" and now.is_root  # callers give its attributes as keywords
+    makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
+    has_same_base = was.base is not None and (was.base, was.is_alias) == (now.base, now.is_alias)
+    old, new = (_by_name(class_.fields if has_same_base else class_.all_fields) for class_ in (was, now))
+    for name, field in new.items():
+        if name in old:
+            yield from _compare_field(old[name], field, subject, use, None if is_keyword else makers)
+            continue
+        impact: Impact = "compatible" if is_keyword or field.default is not None else "breaking"
+        message = f"the attribute `{name}` is new"
+        yield subject.change("SW587", impact, message, makers if impact == "breaking" else None)
+    for name in old:
+        if name not in new:
+            yield subject.change("SW587", "breaking", f"the attribute `{name}` is gone")
+
+
+def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
+    """A change of the values that a class holds as a mapping."""
+    before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
+    if before == after or (before is not None and after is not None and _is_same(before, after)):
+        return
+    if before is None or after is None:
+        gone = "no longer" if after is None else "now"
+        yield subject.change("SW588", "may break", f"it is {gone} a mapping of keys to `{before or after}`")
+    else:
+        yield subject.change("SW588", "may break", f"its values were `{before}`, and are `{after}`")
+
+
+def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: str | None) -> Iterator[Change]:
+    """Changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
+    less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
+    needed = was.default is not None and now.default is None
+    if not _is_same(was.type.text, now.type.text) and not (needed and less == {"None"} and not more):
+        message = f"`{now.name}` was `{was.type.text}`, and is `{now.type.text}`"
+        impact: Impact = "compatible" if less and not more and makers is None else "may break"
+        why = _explain_new_type(use, more, less) if impact == "may break" else None
+        yield subject.change("SW588", impact, message, why)
+    if was.default == now.default:
+        return
+    if needed:
+        message = f"`{now.name}` had the default `{was.default}`, and has none"
+        yield subject.change("SW589", "compatible" if makers is None else "breaking", message, makers)
+    elif was.default is None:
+        message = f"`{now.name}` had no default, and has `{now.default}`"
+        yield subject.change("SW589", "compatible", message)
+    else:
+        message = f"the default of `{now.name}` was `{was.default}`, and is `{now.default}`"
+        yield subject.change("SW589", "may break", message)
+
+
+def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
+    """Whom the new type of an attribute may break; it has `more` alternatives, and no longer has `less`."""
+    if not more and not less:
+        return None
+    if more:
+        readers = {"input": "handlers that read", "output": "typed callers that read", "both": "code that reads"}
+        return f"{readers[use]} it must expect {quoted(sorted(more))}"
+    makers = {"input": "typed callers that give", "output": "handlers that give", "both": "code that gives"}
+    return f"{makers[use]} it {quoted(sorted(less))} must change"
+
+
+def _get_use(class_: Class) -> Use:
+    """Who reads instances of a class, and who makes them."""
+    if class_.roles == {"output"}:
+        return "output"
+    return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
+
+
+def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]:
+    """The manifests without the tools that are the same in both."""
+    alike = {
+        tool.name
+        for old, tool in pair.both()
+        if (old.name, old.definition, old.names, old.questions, old.deprecated, old.input.shared, old.bound)
+        == (tool.name, tool.definition, tool.names, tool.questions, tool.deprecated, tool.input.shared, tool.bound)
+    }
+    old, new = (
+        replace(manifest, tools=tuple(tool for tool in manifest.tools if tool.name not in alike))
+        for manifest in (pair.old, pair.new)
+    )
+    return old, new
+
+
+_Named = TypeVar("_Named", Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter)
+
+
+def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
+    return {item.name: item for item in items}
+
+
+def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
+    """Whether two methods take and return the same types, in any order of their alternatives."""
+    if len(old.parameters) != len(new.parameters) or not _is_same(old.returns, new.returns):
+        return False
+    return all(
+        (was.name, was.default, was.can_be_omitted) == (now.name, now.default, now.can_be_omitted)
+        and _is_same(was.given.text, now.given.text)
+        for was, now in zip(old.parameters, new.parameters, strict=True)
+    )
+
+
+def _is_same(old: Code, new: Code) -> bool:
+    """Whether two types are the same to a type checker: the order of a union and of a `Literal` does not matter."""
+    return old == new or _sort_alternatives(old) == _sort_alternatives(new)
+
+
+def _subtract(type_: Type, other: Type) -> frozenset[Code]:
+    """The alternatives of a type that another one does not have; the order of their parts does not matter."""
+    other_choices = frozenset(map(_sort_alternatives, other.choices))
+    return frozenset(choice for choice in type_.choices if _sort_alternatives(choice) not in other_choices)
+
+
+@lru_cache(maxsize=4096)
+def _sort_alternatives(source: Code) -> str:
+    """The source of a type with its unions and literals sorted."""
+    return ast.unparse(_AlternativeSorter().visit(ast.parse(source.strip(), mode="eval")))
+
+
+class _AlternativeSorter(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """A union, sorted by the source of its alternatives."""
+        alternatives = sorted(map(self._source, _list_alternatives(node)))
+        return ast.parse(" | ".join(alternatives), mode="eval").body
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """A `Literal`, sorted by the source of its values; of other types, what is inside."""
+        if isinstance(node.value, ast.Name) and node.value.id == "Literal":
+            values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())
+            return node
+        return self.generic_visit(node)
+
+    def _source(self, node: ast.expr) -> str:
+        return ast.unparse(self.visit(node))
+
+
+def _list_alternatives(node: ast.expr) -> Iterator[ast.expr]:
+    """The alternatives of a union, which may nest to the left."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        yield from _list_alternatives(node.left)
+        yield from _list_alternatives(node.right)
+    else:
+        yield node
+
+
+def _show_signature(method: HandlerMethod) -> str:
+    return f"({', '.join(parameter.source for parameter in method.parameters)}) -> {method.returns}"
+
+
+_Compared: TypeAlias = Class | ClientMethod | Enumeration | HandlerMethod
+_Key: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is compared: its name, and its place on both sides."""
+
+    name: str
+    old: Place | None
+    new: Place | None
+
+    def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
+        """A change of it."""
+        return Change(code, "python", impact, self.name, message, self.old, self.new, why)
+
+
+@dataclass(frozen=True, slots=True)
+class _SurfacePair:
+    """Both surfaces, and for each primitive that both have, its place on the other side."""
+
+    old: Surface
+    new: Surface
+    forward: Mapping[Place, Place]
+    back: Mapping[Place, Place]
+
+    def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> _Subject:
+        """A subject that is on at least one side."""
+        before = old.place if old is not None else None
+        after = new.place if new is not None else None
+        return _Subject(
+            name,
+            self.back.get(after) if before is None and after is not None else before,
+            self.forward.get(before) if after is None and before is not None else after,
+        )
+
+
+def _find_places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
+    """Where each primitive and shared schema stands, by its section and its name or URI."""
+    for tool in manifest.tools:
+        yield (vocabulary.TOOLS.name, tool.name), tool.place
+    for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):
+        yield (primitive.section.name, primitive.key), primitive.place
+    for shared in manifest.shared:
+        yield ("schemas", shared.name), shared.schema.place
+
+
+def _map_places(here: Mapping[_Key, Place], there: Mapping[_Key, Place]) -> Mapping[Place, Place]:
+    return {place: there[key] for key, place in here.items() if key in there}

@@ -1,0 +1,195 @@
+"""Changes between two schemas of one tool, question or state, with the impact of each.
+
+Takes the two schemas and the direction in which they apply; gives changes. An input schema must go on accepting what it
+accepted; an output schema must go on promising what it promised, so it may only accept less. A change is `compatible`
+where that is proved, for the whole or for the one edit; `breaking` where an instance shows it; `may break` otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from stubwright.diagnostics import Place
+from stubwright.diff.changes import Change, Impact
+from stubwright.diff.kinds import edits
+from stubwright.diff.subsumption import blame, witness
+from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.orders import align
+from stubwright.diff.subsumption.proof import Judge, covers, find_rejected
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diff.kinds.edits import Edit
+
+Direction: TypeAlias = Literal["input", "output"]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaComparison:
+    """The old and the new schema of one input or output."""
+
+    subject: str
+    direction: Direction
+    old: ir.Schema
+    new: ir.Schema
+    old_formats: ir.Formats
+    new_formats: ir.Formats
+    shared: Mapping[str, tuple[Place | None, Place | None]]
+
+    def compare(self) -> list[Change]:
+        """All changes, in the order of the schema."""
+        return self._compare_formats() if same(self.old.wire, self.new.wire) else list(self._compare_edits())
+
+    def _compare_formats(self) -> list[Change]:
+        """Compare equal schemas, in which `format` may mean something else now."""
+        if self.old_formats == self.new_formats:
+            return []
+        old, new = self._get_judges()
+        if self._fits(old, new):
+            return []
+        example = self._find_example(old, [new], [self.old.wire])
+        return [self._change("SW508", "", "what `format` means changed", (), (), self._impact(example), example)]
+
+    def _compare_edits(self) -> Iterator[Change]:
+        old, new = self._get_judges()
+        dialect = new.dialect
+        base = self.old.wire
+        fits = self._fits(old, new)
+        impacts: set[Impact] = set()
+        is_shown = False
+        if old.dialect is not dialect:
+            base = {"$schema": dialect.uri, **{key: value for key, value in base.items() if key != "$schema"}}
+            change = self._compare_dialects(old, Judge(base, self.old_formats), new, fits=fits)
+            impacts.add(change.impact)
+            yield change
+        moved = align(base, self.new.wire, dialect)
+        if same(base, moved):
+            yield self._change("SW503", "", "it is written in another order", (), (), "cosmetic")
+            return
+        undone = {(edit.new, edit.old): edit.edited for edit in edits.edits(moved, base, dialect)}
+        for edit in edits.edits(base, moved, dialect):
+            without = undone.get((edit.old, edit.new))
+            others = None if without is None else Judge(without, self.new_formats)
+            change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
+            impacts.add(change.impact)
+            is_shown |= edit.opens and change.impact == "may break"
+            yield change
+        if not (fits or is_shown or "breaking" in impacts):
+            example = self._find_example(old, [new], [*self._find_hints(old, new), self.old.wire, self.new.wire])
+            if example is not None:
+                message = "no edit alone is shown to break anything, but all of them together do"
+                yield self._change("SW545", "", message, (), (), "breaking", example)
+            elif "may break" not in impacts:
+                message = "each edit is harmless alone, but it is not proved that all of them are harmless together"
+                yield self._change("SW545", "", message, (), (), "may break")
+
+    def _judge_edit(
+        self, edit: Edit, original: Judge, base: Judge, new: Judge, others: Judge | None, *, fits: bool
+    ) -> Change:
+        """The change that an edit is; `others` is the new schema without it, if that can be made."""
+        if edit.edited is None:
+            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "cosmetic")
+        edited = Judge(edit.edited, self.new_formats)
+        if fits or self._fits(base, edited):
+            impact: Impact = "compatible"
+            help_ = None
+            if edit.code in ("SW532", "SW533") and self.direction == "input":
+                impact, help_ = "may break", "old calls stay valid, but nothing reads the property any more"
+            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, why=help_)
+        hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
+        example = self._find_example(original, [edited, new], hints)
+        if example is None and others is not None:
+            if self._fits(others, new):
+                return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "compatible")
+            example = self._find_step(original, others, new)
+        if edit.opens and self.direction == "input":
+            why = "the old schema left this key open, so old calls may hold any value there"
+            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "may break", example, why)
+        return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, self._impact(example), example)
+
+    def _compare_dialects(self, old: Judge, base: Judge, new: Judge, *, fits: bool) -> Change:
+        names = f"it was in {old.dialect.name}, and is in {base.dialect.name}"
+        if fits or self._fits(old, base):
+            return self._change("SW544", "", names, ("$schema",), ("$schema",), "compatible")
+        example = self._find_example(old, [base, new], [self.old.wire])
+        return self._change("SW544", "", names, ("$schema",), ("$schema",), self._impact(example), example)
+
+    def _get_judges(self) -> tuple[Judge, Judge]:
+        return Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
+
+    def _is_decided(self, old: Judge, new: Judge) -> bool:
+        """Whether it is proved that the new schema keeps what the old one promised, or shown that it does not."""
+        return self._fits(old, new) or self._find_example(old, [new], []) is not None
+
+    def _fits(self, old: Judge, new: Judge) -> bool:
+        """Whether the new schema is proved to keep what the old one promised."""
+        return covers(new, old) if self.direction == "input" else covers(old, new)
+
+    def _find_hints(self, old: Judge, new: Judge) -> Sequence[Any]:
+        hint = find_rejected(new, old) if self.direction == "input" else find_rejected(old, new)
+        return [] if hint is None else [hint]
+
+    def _find_example(self, old: Judge, others: Sequence[Judge], hints: Sequence[Any]) -> tuple[ir.Json] | None:
+        """An instance that shows the break: one that the old schema accepts and the others do not, or for outputs one
+        that the others accept and the old schema does not.
+        """
+        if self.direction == "input":
+            return witness.find([old], others, hints)
+        return witness.find(others, [old], hints)
+
+    def _find_step(self, old: Judge, others: Judge, new: Judge) -> tuple[ir.Json] | None:
+        """An instance that shows the break where the edit has to be the last one, after all `others`."""
+        if self.direction == "input":
+            return witness.find([old, others], [new], self._find_hints(others, new))
+        return witness.find([new], [others, old], self._find_hints(others, new))
+
+    def _impact(self, example: tuple[ir.Json] | None) -> Impact:
+        return "breaking" if example is not None else "may break"
+
+    def _change(
+        self,
+        code: str,
+        where: str,
+        message: str,
+        old: Sequence[str | int],
+        new: Sequence[str | int],
+        impact: Impact,
+        example: tuple[ir.Json] | None = None,
+        why: str | None = None,
+    ) -> Change:
+        evidence = None
+        if example is not None:
+            effect = (
+                "was accepted and is refused" if self.direction == "input" else "was impossible and is possible now"
+            )
+            evidence = f"for example {witness.show(example[0])} {effect}"
+        elif impact == "may break" and why is None:
+            hope = (
+                "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
+            )
+            culprit = blame.find_culprit(*self._get_judges(), self._is_decided)
+            because = f": `{culprit}` is in the way" if culprit else ""
+            evidence = f"it is neither proved nor disproved that {hope}{because}"
+        noun = "argument" if self.direction == "input" else "result"
+        part = f", {noun} `{where}`" if where else f", {noun}s" if self.direction == "input" else f", {noun}"
+        return Change(
+            code,
+            "wire",
+            impact,
+            self.subject + part,
+            message,
+            self._locate(self.old, old, 0),
+            self._locate(self.new, new, 1),
+            "; ".join(text for text in (why, evidence) if text) or None,
+        )
+
+    def _locate(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
+        """Where something of a schema stands; a bundled schema stands among the shared schemas."""
+        if len(pointer) > 1 and pointer[0] in ("$defs", "definitions"):
+            name = schema.shared.get(f"#/{pointer[0]}/{pointer[1]}")
+            place = self.shared.get(name, (None, None))[side] if name is not None else None
+            if place is not None:
+                return Place(place.file, (*place.pointer, *pointer[2:]))
+        return Place(schema.place.file, (*schema.place.pointer, *pointer))

@@ -1,0 +1,133 @@
+"""Changes of the server as a whole on the wire: its description, its capabilities and its authorization.
+
+Takes two lowered manifests, and the entry files' own values for what lowering drops; gives changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diagnostics import Place
+from stubwright.diff.changes import Change
+from stubwright.diff.kinds import handles, tools
+from stubwright.diff.kinds.policies import compare_policies
+from stubwright.diff.subsumption.congruence import same
+from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.state.budget import ALL, EACH
+from stubwright_runtime.values.units import parse_size
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diff.kinds.tools import ManifestPair
+
+_LISTING: Final = ("cache", "pageSize")
+_STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
+_ABOUT: Final = "server"
+
+
+def compare(
+    pair: ManifestPair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]
+) -> Iterator[Change]:
+    """All changes of the server as a whole.
+
+    Args:
+        pair: The manifests.
+        old: The value of the old entry file.
+        new: The value of the new one.
+        files: Their paths, as places have them.
+    """
+
+    def at(*steps: str) -> tuple[Place, Place]:
+        return Place(files[0], steps), Place(files[1], steps)
+
+    before, after = pair.old.server, pair.new.server
+    for key in dict.fromkeys((*after, *before)):
+        if key == "capabilities" or same(before.get(key), after.get(key)):
+            continue
+        code = "SW504" if key in ("name", "version", "instructions") else "SW502"
+        yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
+    was, now = _list_capabilities(pair.old), _list_capabilities(pair.new)
+    for name in sorted(was - now):
+        yield Change("SW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))
+    for name in sorted(now - was):
+        yield Change("SW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
+    yield from _compare_authorization(old.get("auth"), new.get("auth"), at("auth"))
+    yield from compare_policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+    for key in _LISTING:
+        if not same(old.get(key), new.get(key)):
+            yield Change("SW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))
+    yield from _compare_storage(old.get("storage") or {}, new.get("storage") or {}, at("storage"))
+    places = [
+        {name: at("apis", name)[side] for name in value.get("apis") or {}} for side, value in enumerate((old, new))
+    ]
+    apis = [manifest.document.get("apis") or {} for manifest in (pair.old, pair.new)]
+    yield from tools.compare_apis(apis[0], apis[1], (places[0], places[1]))
+    yield from handles.compare_kinds(pair.old, pair.new)
+    if not same(old.get("protocol"), new.get("protocol")):
+        message = "the oldest supported revision changed"
+        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *at("protocol"))
+    shown = [bool((value.get("audit") or {}).get("arguments")) for value in (old, new)]
+    if shown[0] != shown[1]:
+        message = f"records of calls {'have' if shown[1] else 'no longer have'} the values of arguments"
+        yield Change("SW509", "wire", "cosmetic", _ABOUT, message, *at("audit"))
+    hints = [(value.get("client") or {}).get("hints", "trusted") for value in (old, new)]
+    if hints[0] != hints[1]:
+        message = f"clients treat the hints of tools as {hints[1]} now"
+        yield Change("SW520", "wire", "cosmetic", "all tools", message, *at("client"))
+    if pair.old.refs != pair.new.refs:
+        how = "without references" if pair.new.refs == "inlined" else "with references to `$defs`"
+        message = f"schemas are sent {how}; they accept the same"
+        yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *at("wire"))
+    if pair.old.formats != pair.new.formats:
+        stricter = pair.new.formats == "assert"
+        message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"
+        why = "breaking changes are listed with the schemas" if stricter else None
+        yield Change("SW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), why)
+
+
+def _compare_storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:
+    for key, default in _STORAGE.items():
+        was, now = before.get(key, default), after.get(key, default)
+        if parse_size(was) == parse_size(now):
+            continue
+        is_less = parse_size(now) < parse_size(was)
+        yield Change(
+            "SW520",
+            "wire",
+            "may break" if is_less else "compatible",
+            _ABOUT,
+            f"`storage.{key}` was `{was}`, and is `{now}`",
+            at[0] / key,
+            at[1] / key,
+            "values that callers could store may be refused now" if is_less else None,
+        )
+
+
+def _compare_authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Iterator[Change]:
+    if same(was, now):
+        return
+    if not was:
+        yield Change("SW506", "wire", "breaking", _ABOUT, "callers must be authorized now", *at)
+    elif not now:
+        yield Change("SW506", "wire", "compatible", _ABOUT, "callers no longer need authorization", *at)
+    else:
+        for key in dict.fromkeys((*now, *was)):
+            if same(was.get(key), now.get(key)):
+                continue
+            places = at[0] / key, at[1] / key
+            if key == "requiredScopes":
+                yield from compare_policies(_ABOUT, {"scopes": was.get(key)}, {"scopes": now.get(key)}, at)
+            else:
+                why = "tokens that were accepted may be refused now"
+                yield Change("SW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
+
+
+def _list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
+    listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
+    announced: set[str] = {section.capability for section, entries in listed.items() if entries}
+    if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):
+        announced.add("completions")
+    declared = manifest.server.get("capabilities")
+    enabled = {name for name, value in declared.items() if value} if isinstance(declared, dict) else set()
+    return frozenset(announced | enabled)

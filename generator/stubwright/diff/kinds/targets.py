@@ -1,0 +1,50 @@
+"""What targets took of the old manifest, and no longer take of the new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright import targets
+from stubwright.compile.audience import targeting
+from stubwright.diff.changes import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from stubwright import ir
+    from stubwright.diff.kinds.tools import ManifestPair
+
+
+def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Change]:
+    """A change for each tool and each rule of a target that was kept and is broken now.
+
+    Args:
+        pair: The two manifests.
+        names: The targets; those of the new manifest, and without any the portable one, where it is empty.
+        file: The new entry file, as places have it.
+    """
+    shared = {shared.name: shared.schema.place for shared in pair.new.shared}
+    by_name = {tool.name: tool for tool in pair.new.tools}
+    for name in names or pair.new.targets or (targets.PORTABLE,):
+        if name not in targets.TARGETS:
+            continue
+        target = targets.TARGETS[name]
+        before = {(id(finding.rule), finding.tool) for finding in _judge(pair.old, target)}
+        for finding in _judge(pair.new, target):
+            if (id(finding.rule), finding.tool) not in before:
+                yield Change(
+                    "SW560",
+                    "wire",
+                    "breaking" if finding.rule.is_sure and finding.rule.kind not in targeting.IGNORED else "may break",
+                    f"tool `{finding.tool}`" if finding.tool else "the list of tools",
+                    targeting.describe(finding),
+                    None,
+                    targeting.place(finding, file, by_name, shared),
+                    targeting.advise(finding),
+                    target=name,
+                )
+
+
+def _judge(manifest: ir.Manifest, target: targets.Target) -> Iterator[targets.Finding]:
+    tools = targets.listed((tool.definition for tool in manifest.tools), str(manifest.server["name"]))
+    return targets.judge(tools, target)

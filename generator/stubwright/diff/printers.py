@@ -1,0 +1,185 @@
+"""Printers of changes: text for people, JSON for programs, Markdown for pull requests.
+
+Takes changes and finds their places in the old and the new documents; gives text that ends in a line break. It prints
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diagnostics import Place, Span
+from stubwright.diagnostics.printers.json import in_ascii
+from stubwright.diff.changes import IMPACTS, Change, Impact, name_class, raise_version, suggest_bump
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from stubwright.compile.source import Document
+
+_BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+_COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
+_MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
+_CODE: Final = re.compile(r"`([^`]*)`")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is compared, for people: the names, documents and versions of the old and the new."""
+
+    old: str
+    new: str
+    old_documents: Mapping[str, Document]
+    new_documents: Mapping[str, Document]
+    old_version: str
+    new_version: str
+
+    def places(self, change: Change) -> tuple[Span | None, Span | None]:
+        """The places of a change, in the old and in the new manifest."""
+        return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
+
+    def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
+        """Which part of the version should go up, and the version that this makes of the old one; None without one."""
+        part = suggest_bump(changes, self.old_version)
+        return (part, raise_version(self.old_version, part)) if part else (None, None)
+
+
+def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
+    """For people: the changes by impact, each with its place and why, then a summary."""
+
+    def paint(words: str, colour: str) -> str:
+        return f"{colour}{words}{_PLAIN}" if color else words
+
+    lines = []
+    for impact, title, group in _classify(changes):
+        lines.append(paint(title, _COLOURS[impact]))
+        for change in group:
+            subject = paint(to_one_line(change.subject), _BOLD)
+            lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
+            lines += [f"                 {line}" for line in _list_details(change, comparison)]
+        lines.append("")
+    lines.append(to_one_line(_summarize(changes, comparison)))
+    return "\n".join(lines) + "\n"
+
+
+def json(changes: Sequence[Change], comparison: Comparison) -> str:
+    """For programs: the changes, how many there are of each impact, and the suggested version."""
+    part, version = comparison.suggestion(changes)
+    rows = []
+    for change in changes:
+        old, new = comparison.places(change)
+        rows.append(
+            {
+                "code": change.code,
+                "side": change.side,
+                "impact": change.impact,
+                "ignored": change.ignored,
+                "subject": change.subject,
+                "message": change.message,
+                "help": change.help,
+                "old": _to_json(old),
+                "new": _to_json(new),
+                **({"target": change.target} if change.target else {}),
+            }
+        )
+    value = {
+        "old": comparison.old,
+        "new": comparison.new,
+        "counts": _count_impacts(changes),
+        "ignored": sum(change.ignored for change in changes),
+        "bump": part,
+        "version": version,
+        "changes": rows,
+    }
+    return in_ascii(value)
+
+
+def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
+    """For pull requests: one table for each impact; those that break nothing are folded."""
+    lines = [f"**{_escape(_summarize(changes, comparison))}**"]
+    for impact, named, group in _classify(changes):
+        folded = impact in ("compatible", "cosmetic")
+        title = f"{named} ({len(group)})"
+        lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
+        lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
+        for change in group:
+            old, new = comparison.places(change)
+            why = f"<br>{_escape(change.help)}" if change.help else ""
+            where = " ← ".join(_escape(_show_span(span)) for span in (new, old) if span)
+            cells = (change.code, change.side, _escape(change.subject), f"{_escape(change.message)}{why}", where)
+            lines.append(f"| {' | '.join(cells)} |")
+        if folded:
+            lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
+    """The changes that count, by impact, each impact first for everybody and then for single targets."""
+    for impact in IMPACTS:
+        counted = [change for change in changes if change.impact == impact and not change.ignored]
+        for target in sorted({change.target for change in counted}, key=lambda name: name or ""):
+            yield impact, name_class(impact, target), [change for change in counted if change.target == target]
+
+
+def _list_details(change: Change, comparison: Comparison) -> list[str]:
+    old, new = comparison.places(change)
+    lines = []
+    if old and new:
+        lines.append(f"at {_show_span(new)}, was at {_show_span(old)}")
+    elif old or new:
+        lines.append(f"at {_show_span(new)}" if new else f"was at {_show_span(old)}" if old else "")
+    if change.help:
+        lines.append(to_one_line(change.help))
+    return lines
+
+
+def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
+    counts = [f"{len(group)} {title}" for _, title, group in _classify(changes)]
+    ignored = sum(change.ignored for change in changes)
+    if ignored:
+        counts.append(f"{ignored} ignored")
+    summary = ", ".join(counts) or "nothing changed"
+    part, version = comparison.suggestion(changes)
+    if part is None:
+        return f"{summary} from {comparison.old} to {comparison.new}"
+    suggested = f"{part} version" + (f", {comparison.old_version} → {version}" if version else "")
+    mismatch = f" (the manifest says {comparison.new_version})" if version and comparison.new_version != version else ""
+    return f"{summary} from {comparison.old} to {comparison.new}; suggested: a {suggested}{mismatch}"
+
+
+def _count_impacts(changes: Sequence[Change]) -> dict[str, int]:
+    return {impact: sum(change.impact == impact and not change.ignored for change in changes) for impact in IMPACTS}
+
+
+def _find_span(place: Place | None, documents: Mapping[str, Document]) -> Span | None:
+    if place is None:
+        return None
+    document = documents.get(place.file)
+    return document.span(place) if document is not None else None
+
+
+def _show_span(span: Span | None) -> str:
+    return f"{to_one_line(span.file)}:{span.line}:{span.column}" if span else ""
+
+
+def _to_json(span: Span | None) -> Any:
+    if span is None:
+        return None
+    return {
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+
+
+def _escape(words: str) -> str:
+    """Text that Markdown shows as it is, with code for what stands between backticks.
+
+    No markup in a name survives: every character that means something in Markdown or HTML is written as an entity.
+    """
+    plain = _MARKED.sub(lambda match: f"&#{ord(match[0])};", to_one_line(words))
+    return _CODE.sub(r"<code>\1</code>", plain).replace("`", "&#96;")

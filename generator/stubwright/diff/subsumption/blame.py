@@ -1,0 +1,59 @@
+"""The keyword that keeps a comparison of two schemas from being decided.
+
+Takes both schemas, and what decides about two; gives the keyword without which that is decided. It is
+tried out: each keyword that is hard to compare is left out of both schemas in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diff.subsumption.proof import Judge
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+_HARD: Final = (
+    *("$dynamicRef", "$recursiveRef", "$ref", "unevaluatedProperties", "unevaluatedItems", "not", "oneOf", "if"),
+    *("contains", "dependentSchemas", "dependencies", "patternProperties", "propertyNames", "pattern", "format"),
+    *("uniqueItems", "multipleOf", "anyOf", "allOf", "additionalProperties", "items", "maxProperties", "minProperties"),
+    *("maxLength", "minLength", "enum", "const", "type", "required", "properties"),
+)
+"""Keywords, those first that are hardest to compare."""
+
+
+def find_culprit(old: Judge, new: Judge, is_decided: Callable[[Judge, Judge], bool]) -> str | None:
+    """The keyword without which the comparison is decided; None where there is no such one."""
+    for keyword in _HARD:
+        if not (_has(old.schema, keyword) or _has(new.schema, keyword)):
+            continue
+        without = [Judge(_drop(judge.schema, keyword), judge.formats) for judge in (old, new)]
+        if is_decided(*without):
+            return keyword
+    return None
+
+
+def _has(schema: Json, keyword: str) -> bool:
+    if isinstance(schema, dict):
+        return keyword in schema or any(_has(inner, keyword) for inner in schema.values())
+    return isinstance(schema, list) and any(_has(inner, keyword) for inner in schema)
+
+
+def _drop(schema: Any, keyword: str, *, is_named: bool = False) -> Any:
+    """The schema without a keyword; a property of that name stays."""
+    if isinstance(schema, list):
+        return [_drop(inner, keyword) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: (
+            inner if key in _VALUES and not is_named else _drop(inner, keyword, is_named=key in _NAMED and not is_named)
+        )
+        for key, inner in schema.items()
+        if is_named or key != keyword
+    }
+
+
+_NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_VALUES: Final = frozenset({"enum", "const", "default", "examples", "required", "dependentRequired"})

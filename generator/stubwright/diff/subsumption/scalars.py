@@ -1,0 +1,143 @@
+"""Texts and numbers that are likely to fit, or just not to fit, what keywords say of them.
+
+Takes the keywords of several schemas that one instance is tried with; gives candidates, the plainest first, which a
+validator sorts out. What a keyword forbids is as good a hint as what it asks for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import pairwise
+from random import Random
+from typing import Any, Final, TypeGuard
+
+from stubwright.jsonschema import patterns
+from stubwright.jsonschema.formats import FORMATS
+
+_TEXTS: Final = (
+    *("a", "", "A", "1", "ab", "abc", "x-1", "a b", "é", "2020-01-01", "2020-01-01T00:00:00Z", "a@example.com"),
+    *("https://example.com", "127.0.0.1", "123e4567-e89b-12d3-a456-426614174000", "/a/b", "1.2.3", "zz", "Aa0_-."),
+    *("Aa1!Aa1!Aa1!", "\n", "#", "x"),
+)
+_NUMBERS: Final = (0, 1, -1, 0.5, 2, 3, 10, 100, 0.1, -0.5, 7, 0.05, 0.001, 1e10, -1e10)
+_LONGEST: Final = 20_000
+_TAIL: Final = 100
+"""Values that are only different, for lists whose items must be."""
+
+_SAMPLES: Final = 8
+"""Texts that are made for one pattern."""
+
+_MORE: Final = (1, 2, 10, 100)
+"""Characters by which a text for a pattern grows."""
+
+_CHARACTERS: Final = "aA0-_./ +@:é\n"
+"""What stands for the kinds of characters that a pattern may tell apart."""
+
+_MULTIPLES: Final = 4
+"""Multiples on each side of a bound."""
+
+_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.|\([^()]*\))*\)")
+_LOWER: Final = ("minimum", "exclusiveMinimum")
+_UPPER: Final = ("maximum", "exclusiveMaximum")
+
+
+def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Candidates for a text that has to do with these keywords; some may come twice."""
+    stated = list(keywords)
+    sizes = sorted({size for one in stated for size in _list_sizes(one)})
+    made = [text for one in stated for text in _list_made(one)]
+    yield from made
+    yield from _TEXTS
+    for size in sizes:
+        yield from ("a" * size, "1" * size, "A" * size)
+    for text in dict.fromkeys(made):
+        for size in (*sizes, *(len(text) + more for more in _MORE)):
+            yield from _resize(text, size)
+        yield from (f"{text}!", f"!{text}", text[:-1], text.upper(), text.lower(), f"{text}{text}", f"a{text}")
+    for text in dict.fromkeys(made):
+        yield from (text[:at] + char + text[at + 1 :] for at in _list_spots(text) for char in _CHARACTERS)
+    yield from (f"a{number}" for number in range(_TAIL))
+
+
+def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
+    """Lengths on both sides of each that is named."""
+    for keyword in ("minLength", "maxLength"):
+        size = keywords.get(keyword)
+        if _is_number(size) and size < _LONGEST:
+            yield from (each for each in (int(size) - 1, int(size), int(size) + 1) if each >= 0)
+
+
+def _list_made(keywords: Mapping[str, Any]) -> Iterator[str]:
+    chance = Random(0)  # noqa: S311
+    pattern, form = keywords.get("pattern"), keywords.get("format")
+    if isinstance(pattern, str):
+        made = sorted((_make_text(pattern, chance) for _ in range(_SAMPLES)), key=len)
+        yield from (text for text in made if text is not None)
+    if isinstance(form, str) and form in FORMATS:
+        yield FORMATS[form](chance)
+
+
+def _make_text(pattern: str, chance: Random) -> str:
+    """A text for a pattern, as if it looked neither ahead nor back where it does; empty where it cannot be read."""
+    for text in (pattern, _LOOK_AROUND.sub("", pattern)):
+        try:
+            return patterns.make_text(text, chance)
+        except patterns.UnreadableError:
+            continue
+    return ""
+
+
+def _resize(text: str, size: int) -> Iterator[str]:
+    """A text of another length: cut off, or with one of its characters repeated."""
+    if size <= len(text):
+        yield text[:size]
+        yield text[len(text) - size :]
+        return
+    for at in _list_spots(text):
+        yield text[:at] + text[at] * (size - len(text)) + text[at:]
+
+
+def _list_spots(text: str) -> list[int]:
+    """The places in a text where characters are repeated or replaced."""
+    return sorted({0, len(text) // 2, len(text) - 2, len(text) - 1} & {*range(len(text))})
+
+
+def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
+    """Candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
+    stated = list(keywords)
+    bounds = sorted({one[word] for one in stated for word in (*_LOWER, *_UPPER) if _is_number(one.get(word))})
+    named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}
+    steps = sorted(step for step in named if step > 0)
+    if len(steps) > 1:
+        steps.append(_find_common_multiple(steps))
+    multiples = [
+        (math.floor(bound / step) + more) * step
+        for step in reversed(steps)
+        for bound in (*(Fraction(str(bound)) for bound in bounds), Fraction(0), Fraction(step.numerator))
+        for more in (*range(1 - _MULTIPLES, _MULTIPLES + 1), Fraction(1, 2))
+    ]
+    # Those first that a float holds exactly: about others, validators may differ.
+    yield from map(_to_number, sorted(multiples, key=lambda value: Fraction(float(value)) != value))
+    for bound in bounds:
+        yield from (bound, bound + 1, bound - 1, bound + 0.5, bound - 0.5, bound + 0.001, bound - 0.001)
+        if isinstance(bound, float):
+            yield from (math.floor(bound), math.ceil(bound))
+    yield from ((low + high) / 2 for low, high in pairwise(bounds))
+    yield from _NUMBERS
+    yield from range(_TAIL)
+
+
+def _find_common_multiple(steps: Iterable[Fraction]) -> Fraction:
+    stated = list(steps)
+    return Fraction(math.lcm(*(step.numerator for step in stated)), math.gcd(*(step.denominator for step in stated)))
+
+
+def _to_number(value: Fraction) -> float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53

@@ -1,0 +1,53 @@
+"""An instance that one schema accepts and another rejects, where one is found.
+
+Takes two judges, and schemas that hint where to look; gives an instance that both have judged, so that what it shows is
+certain. The search is short and always the same; if it finds nothing, that proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from stubwright.diff.subsumption.parts import Part
+from stubwright.diff.subsumption.search import ExhaustedError, Search
+
+if TYPE_CHECKING:
+    from stubwright.diff.subsumption.proof import Judge
+    from stubwright.diff.subsumption.violations import Group
+    from stubwright.ir import Json
+
+_TRIES: Final = 400
+_STEPS: Final = 4_000
+"""Steps that are taken for one hint."""
+
+
+def find(accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json]) -> tuple[Json] | None:
+    """The first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple."""
+    whole = (
+        *(Part(judge.schema, judge) for judge in accepting),
+        *(Part(judge.schema, judge).negate(judge.schema) for judge in rejecting),
+    )
+    hinted = [(Part(hint, replace(accepting[0], schema=hint)),) for hint in hints]
+    for group in (*hinted, whole):
+        for value in islice(_list_values(group), _TRIES):
+            accepted = all(judge.accepts(value) for judge in accepting)
+            if accepted and not any(judge.accepts(value) for judge in rejecting):
+                return (value,)
+    return None
+
+
+def _list_values(group: Group) -> Iterator[Json]:
+    try:
+        yield from Search(_STEPS).values(group)
+    except (ExhaustedError, RecursionError):  # alternatives inside alternatives
+        return
+
+
+def show(value: Json, limit: int = 160) -> str:
+    """An instance in a message: JSON on one line, truncated if it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

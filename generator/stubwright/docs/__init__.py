@@ -1,0 +1,1 @@
+"""`stubwright docs`: one self-contained HTML page for each server."""

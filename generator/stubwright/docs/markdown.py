@@ -1,0 +1,155 @@
+"""Descriptions as HTML: CommonMark, in which nothing is trusted.
+
+Takes a text of a manifest; gives HTML that has only CommonMark's own tags. HTML in the text is text. A link that does
+not lead to the web or to a mailbox is text; an image, which the page would have to fetch, is a link to it. Headings are
+put below the heading that they stand under. A line of the text stays a line, because most descriptions are docstrings.
+Text that is too long for a description is shown as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from stubwright.docs.texts import escape_invisible
+
+if TYPE_CHECKING:
+    from markdown_it.rules_core import StateCore
+
+LOWEST: Final = 6
+"""The lowest heading of HTML."""
+
+MOST: Final = 20_000
+"""The characters of the longest text that is Markdown; some texts take a parser the square of their length."""
+
+_BEGINNING: Final = 2_000
+"""The characters in which the first paragraph is looked for."""
+
+_LINK: Final = re.compile(r"https?://[^/]|mailto:.", re.IGNORECASE)
+_INDENT: Final = re.compile(r"(?<=\n)[ \t]+")
+_BLOCK: Final = re.compile(r"\s*([-*+>]|\d+[.)]|```|~~~)")
+"""The start of a text whose indentation means something to CommonMark."""
+
+
+def html(text: str, level: int) -> Markup:
+    """A text as HTML blocks.
+
+    Args:
+        text: The text, which may hold anything.
+        level: The level of its highest heading; those below it follow without a gap.
+    """
+    if len(text) > MOST:
+        return block(text, "Text")
+    parser = _make_parser()
+    tokens = parser.parse(escape_invisible(_remove_indentation(text)))
+    _lower_headings(tokens, level)
+    for token in tokens:
+        if token.children is not None:
+            token.children = [*_make_inert(token.children)]
+        elif token.type in ("fence", "code_block"):
+            token.content = block(token.content, next(iter(token.info.split()), "Code"))
+            token.type = "html_block"  # which is rendered as it is, and which no text becomes
+    rendered: str = parser.renderer.render(tokens, parser.options, {})
+    return Markup(rendered)  # noqa: S704 - the renderer escapes all that comes from the text
+
+
+def brief(text: str, most: int) -> str:
+    """The first paragraph of a text on one line without markup, truncated after `most` characters."""
+    tokens = _make_parser().parse(escape_invisible(_remove_indentation(text[:_BEGINNING])))
+    texts = [token for token in tokens if token.type in ("inline", "fence", "code_block")]
+    paragraphs = [token for previous, token in itertools.pairwise(tokens) if previous.type == "paragraph_open"]
+    first = next(iter([*paragraphs, *texts]), None)
+    if first is None:
+        return ""
+    words = " ".join(escape_invisible(_get_text(first.children or [first])).split())
+    return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
+
+
+def _get_text(tokens: Sequence[Token]) -> str:
+    return "".join(
+        (
+            " "
+            if token.type in ("softbreak", "hardbreak")
+            else _get_text(token.children) if token.children else token.content
+        )
+        for token in tokens
+    )
+
+
+def _remove_indentation(text: str) -> str:
+    """A docstring without the indentation of its code (PEP 257); what else is indented, CommonMark understands.
+
+    In a docstring all lines but the first are indented. So they are below a line that announces an example, or in a
+    list that follows from its first line.
+    """
+    first, _, rest = text.partition("\n")
+    if not rest or _BLOCK.match(first) or (first.rstrip().endswith(":") and not rest.partition("\n")[0].strip()):
+        return text
+    return inspect.cleandoc(text)
+
+
+def _lower_headings(tokens: Sequence[Token], level: int) -> None:
+    """Put headings at `level` and below it, each at most one below that before it."""
+    above: list[str] = []
+    for token in tokens:
+        if token.type == "heading_open":
+            while above and above[-1] >= token.tag:
+                above.pop()
+            above.append(token.tag)
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(level + len(above) - 1, LOWEST)}"
+
+
+def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
+    """What stands in a line: links with nothing but an address, and links in the place of images."""
+    are_kept: list[bool] = []  # of the links that are open, whether they lead somewhere
+    for token in tokens:
+        if token.type == "link_open":
+            are_kept.append(_LINK.match(str(token.attrs["href"])) is not None)
+            if are_kept[-1]:
+                yield _link(str(token.attrs["href"]))
+        elif token.type == "link_close":
+            if are_kept.pop():
+                yield token
+        elif token.type == "image":
+            label = Token("text", "", 0, content=escape_invisible(_get_text(token.children or [])) or "image")
+            if _LINK.match(str(token.attrs["src"])) and not any(are_kept):
+                yield from (_link(str(token.attrs["src"])), label, Token("link_close", "a", -1))
+            else:
+                yield label
+        else:
+            token.content = escape_invisible(token.content)
+            yield token
+
+
+def _link(address: str) -> Token:
+    return Token("link_open", "a", 1, attrs={"href": escape_invisible(address), "rel": "noreferrer"})
+
+
+@cache
+def _make_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False})
+    parser.core.ruler.before("inline", "indents", _keep_indents)
+    return parser
+
+
+def _keep_indents(state: StateCore) -> None:
+    """Let the lines of a paragraph keep their indentation, which CommonMark takes away (0.31.2, section 4.8)."""
+    for token in state.tokens:
+        if token.type == "inline":
+            token.content = _INDENT.sub(lambda match: "\u00a0" * len(match[0].expandtabs(4)), token.content)
+
+
+def block(code: str, label: str) -> Markup:
+    """Code with its label above it, beside which the page's script puts a button to copy it."""
+    return Markup(
+        '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'
+    ).format(escape_invisible(label), escape_invisible(code))

@@ -1,0 +1,95 @@
+"""A server's page: one HTML file that needs no other files.
+
+Takes a view; gives the text. All that comes from a manifest is escaped, and invisible characters are shown by their
+numbers; descriptions are Markdown. A content security policy allows the page's own style and script, by their digests,
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import jinja2
+from markupsafe import Markup
+
+from stubwright import package_data, tokens
+from stubwright.docs import markdown
+from stubwright.docs.texts import escape_invisible, split_name
+from stubwright_runtime.mcp import revisions
+
+if TYPE_CHECKING:
+    from stubwright.docs.views import View
+
+GENERATOR: Final = '<meta name="generator" content="stubwright docs">'
+"""Stands in each page, so that files from elsewhere can be told apart."""
+
+_BRIEF: Final = 200
+"""The most characters of a description that stand beside a name."""
+
+
+def render(view: View) -> str:
+    """The page of a server."""
+    style, script = _read_asset("style.css"), _read_asset("script.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        _make_environment()
+        .get_template("page.html.jinja")
+        .render(
+            view=view,
+            style=Markup(style),  # noqa: S704 - our own, as the next two are
+            script=Markup(script),  # noqa: S704
+            generator=Markup(GENERATOR),  # noqa: S704
+            policy=policy,
+            revisions=revisions.REVISIONS,
+            unit=tokens.unit(),
+        )
+    )
+
+
+def _format_name(text: str) -> Markup:
+    """A name that may be broken behind its separators, and is still copied and found as one word."""
+    return Markup("<wbr>").join(split_name(text))
+
+
+def _format_code(text: str) -> Markup:
+    """`text` with what stands between backticks as code."""
+    parts = text.split("`")
+    shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
+    return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))
+
+
+def _read_asset(name: str) -> str:
+    return (package_data.TEMPLATES / "docs" / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    """A source expression of Content Security Policy Level 3, 6.7.2.3."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _make_environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(package_data.TEMPLATES / "docs"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+        finalize=lambda value: (
+            escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
+    )
+    environment.filters["ticks"] = _format_code
+    environment.filters["name"] = _format_name
+    environment.filters["markdown"] = markdown.html
+    environment.filters["brief"] = lambda text: markdown.brief(text, _BRIEF)
+    environment.globals["code"] = markdown.block
+    environment.filters["thousands"] = lambda number: f"{number:,}"
+    return environment

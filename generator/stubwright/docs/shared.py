@@ -1,0 +1,142 @@
+"""Which schemas have one table for the whole page, however many tools use them.
+
+Takes all schemas of a server; gives each that is shared an anchor. These are those under `schemas` in the manifest, and
+those under `$defs` of several schemas that say the same, with all that they lead to: so lists of tools come from
+servers that share their models in code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from stubwright.docs.tables import Anchor, make_outline
+from stubwright.jsonschema.references import Local, at
+from stubwright_runtime.values.text import split_pointer
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diagnostics import Pointer
+    from stubwright.jsonschema.references import Outline
+
+_REUSABLE: Final = frozenset({"$defs", "definitions"})
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.]+")
+_CHARACTERS: Final = 8
+"""Of a digest, where two schemas would have the same anchor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One shared schema: it stands at `start` in `schema`."""
+
+    anchor: Anchor
+    schema: ir.Schema
+    start: Pointer
+    anchors: Mapping[Pointer, Anchor]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The shared schemas, and for each schema of the server, in the order in which they were given, where they are."""
+
+    shared: tuple[Shared, ...]
+    anchors: tuple[Mapping[Pointer, Anchor], ...]
+
+
+def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> Catalogue:
+    """Find what the page has once.
+
+    Args:
+        schemas: The schemas of tools, and of what they ask.
+        named: The shared schemas of the manifest. They come first; others follow in the order of their first use.
+    """
+    taken: set[str] = set()
+    by_name = {schema.name: Anchor(_make_anchor(schema.name, schema.name, taken), schema.name) for schema in named}
+    bundled = [_find_bundled(schema, by_name) for schema in schemas]
+    own = [
+        dict(_digest_reusable(make_outline(schema, anchors), anchors))
+        for schema, anchors in zip(schemas, bundled, strict=True)
+    ]
+    uses = Counter(identity for identities in own for identity in identities.values())
+    by_identity: dict[str, Anchor] = {}
+    firsts: list[tuple[Anchor, int, Pointer]] = []
+    for index, identities in enumerate(own):
+        for pointer, identity in identities.items():
+            if uses[identity] > 1 and identity not in by_identity:
+                name = str(pointer[-1])
+                by_identity[identity] = Anchor(_make_anchor(name, identity, taken), name)
+                firsts.append((by_identity[identity], index, pointer))
+    anchors = tuple(
+        {
+            **bundled_anchors,
+            **{pointer: by_identity[identity] for pointer, identity in identities.items() if identity in by_identity},
+        }
+        for bundled_anchors, identities in zip(bundled, own, strict=True)
+    )
+    shared = [
+        Shared(
+            by_name[schema.name], schema.schema, (), {**_find_bundled(schema.schema, by_name), (): by_name[schema.name]}
+        )
+        for schema in named
+    ]
+    shared += [Shared(anchor, schemas[index], pointer, anchors[index]) for anchor, index, pointer in firsts]
+    return Catalogue(tuple(shared), anchors)
+
+
+def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Pointer, Anchor]:
+    """The places of the manifest's shared schemas in a schema; those that are `true` or `false` have no table."""
+    return {(*split_pointer(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
+
+
+def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor]) -> Iterator[tuple[Pointer, str]]:
+    """The schema's own reusable schemas that something refers to, each with a digest of all that it says.
+
+    Two of the same digest have the same name and dialect, and lead to schemas that say the same at the same places.
+    """
+    targets_by_holder: dict[Pointer, list[Pointer]] = {}
+    for reference in schema_outline.references:
+        if isinstance(reference.target, Local):
+            targets_by_holder.setdefault(_find_holder(reference.pointer), []).append(reference.target.pointer)
+    targets = dict.fromkeys(target for targets in targets_by_holder.values() for target in targets)
+    digests: dict[Pointer, str] = {}
+    for start in targets:
+        if len(start) != 2 or start[0] not in _REUSABLE or start in anchors:
+            continue
+        waiting: list[Pointer] = [start]
+        reached = dict.fromkeys(waiting)
+        for pointer in waiting:  # grows while it is read
+            more = [target for target in targets_by_holder.get(_find_holder(pointer), ()) if target not in reached]
+            reached |= dict.fromkeys(more)
+            waiting += more
+        for pointer in reached:
+            if pointer not in digests:
+                digests[pointer] = _digest(
+                    json.dumps(
+                        [pointer, anchors[pointer].id if pointer in anchors else at(schema_outline.schema, pointer)]
+                    )
+                )
+        yield start, _digest(" ".join([schema_outline.dialect.uri, *(digests[pointer] for pointer in reached)]))
+
+
+def _find_holder(pointer: Pointer) -> Pointer:
+    """The reusable schema that a place lies in, or the root."""
+    return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
+
+
+def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
+    """An address on the page: nothing in it that a URL would escape, and no `-`, behind which parts of it follow."""
+    anchor = f"schema-{_UNSAFE.sub('_', name)}"
+    if anchor in taken:
+        anchor += f"-{_digest(identity)[:_CHARACTERS]}"
+    taken.add(anchor)
+    return anchor
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

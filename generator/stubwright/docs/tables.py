@@ -1,0 +1,361 @@
+"""Schemas as tables that people can read.
+
+Takes a schema as it goes on the wire; gives rows, each a property, an item or an alternative, with what is below it
+indented. A reference is a link to a table of its own, which is there once, so that recursion ends: beside the schema's
+own table, or where the whole page has it. It knows no HTML.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.references import KEYWORDS, Folder, Local, Meta, Outline, at
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diagnostics import Pointer
+    from stubwright.jsonschema.references import Reference
+
+DEEPEST: Final = 8
+"""Steps of indentation that can still be told apart; what is deeper stands there, too."""
+
+_TEXTS: Final = frozenset({"description", "title", "type", "$schema", "$id", "id", "$anchor", "$dynamicAnchor"})
+_REUSABLE: Final = frozenset({"$defs", "definitions"})
+_BOUNDS: Final[Mapping[str, str]] = {
+    "minimum": "≥ {}",
+    "exclusiveMinimum": "> {}",
+    "maximum": "≤ {}",
+    "exclusiveMaximum": "< {}",
+    "multipleOf": "multiple of {}",
+    "minLength": "at least {} character{s}",
+    "maxLength": "at most {} character{s}",
+    "minItems": "at least {} item{s}",
+    "maxItems": "at most {} item{s}",
+    "minProperties": "at least {} key{s}",
+    "maxProperties": "at most {} key{s}",
+    "minContains": "at least {} of them",
+    "maxContains": "at most {} of them",
+}
+_OPTIONS: Final = {"anyOf": "any of these", "oneOf": "one of these"}
+_SINGLE: Final = {
+    "additionalItems": "each further item",
+    "unevaluatedItems": "each further item",
+    "additionalProperties": "any other key",
+    "unevaluatedProperties": "any other key",
+    "contains": "some item",
+    "contentSchema": "its content",
+    "propertyNames": "each key",
+    "not": "but not",
+    "if": "if it fits",
+    "then": "then also",
+    "else": "else also",
+}
+_CLOSED: Final = {
+    "additionalProperties": "no other keys",
+    "unevaluatedProperties": "no other keys",
+    "additionalItems": "no further items",
+    "unevaluatedItems": "no further items",
+    "items": "no items",
+}
+_NAMED: Final = {"dependentSchemas": "with {}", "dependencies": "with {}", "patternProperties": "keys like {}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The place on the page of a shared schema's table: its id, and the name of the schema."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One word of a type: a link if it has the number of a table (`target`), or the `anchor` of one elsewhere."""
+
+    text: str
+    target: int | None = None
+    anchor: Anchor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What else holds for a value: text, and values as JSON texts after it."""
+
+    words: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table: a property (`is_key`), or something else that a schema is given for."""
+
+    depth: int
+    name: str
+    is_key: bool
+    required: bool
+    kinds: tuple[Kind, ...]
+    notes: tuple[Note, ...]
+    title: str | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One schema: what holds for the whole value, and a row for each part of it."""
+
+    number: int
+    name: str
+    whole: Row
+    rows: tuple[Row, ...]
+
+
+def make_tables(
+    schema: ir.Schema, anchors: Mapping[Pointer, Anchor] | None = None, start: Pointer = ()
+) -> tuple[Table, ...]:
+    """The table of a schema, and after it those of the schemas that it refers to, in the order of their first use.
+
+    Args:
+        schema: The schema.
+        anchors: The places in it whose tables the page has elsewhere.
+        start: The place in it of the schema whose table is the first.
+    """
+    return tuple(_Reader(schema, anchors or {}, start).tables())
+
+
+def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
+    """The places and references of a schema, but for what lies in schemas that the page has elsewhere."""
+    return Outline(
+        Place(""),
+        schema.wire,
+        next(dialect for dialect in dialects.DIALECTS if dialect.uri == schema.dialect),
+        Folder("", {}),
+        own=schema.own,
+        apart=lambda pointer: pointer[:2] in anchors,
+    )
+
+
+class _Reader:
+    def __init__(self, schema: ir.Schema, anchors: Mapping[Pointer, Anchor], start: Pointer) -> None:
+        self._outline = make_outline(schema, anchors)
+        self._outline.enter(start)
+        self._anchors = anchors
+        self._hides = self._outline.dialect.reference_hides_siblings
+        self._references: dict[tuple[Pointer, str], Reference] = {
+            (reference.pointer, reference.keyword): reference for reference in self._outline.references
+        }
+        self._start = start
+        self._numbers: dict[Pointer, int] = {start: 0}
+
+    def tables(self) -> Iterator[Table]:
+        pointers = [self._start]
+        for pointer in pointers:  # grows while it is read
+            schema = at(self._outline.schema, pointer)
+            root = self._make_row(pointer, schema, 0, "", is_key=False, required=False)
+            rows = tuple(self._make_rows(pointer, schema, 0))
+            yield Table(self._numbers[pointer], _name_table(pointer) if pointer else "", root, rows)
+            pointers += [*self._numbers][len(pointers) :]
+
+    def _make_row(self, pointer: Pointer, schema: Any, depth: int, name: str, *, is_key: bool, required: bool) -> Row:
+        effective = self._get_effective(schema)
+        title, description = effective.get("title"), effective.get("description")
+        return Row(
+            min(depth, DEEPEST),
+            name,
+            is_key,
+            required,
+            tuple(self._find_kinds(pointer, schema)),
+            tuple(self._make_notes(pointer, effective)),
+            (
+                title
+                if isinstance(title, str) and _simplify(title) != _simplify(name or self._get_name(pointer))
+                else None
+            ),
+            description if isinstance(description, str) else self._find_target_description(pointer, effective),
+        )
+
+    def _get_name(self, pointer: Pointer) -> str:
+        """What a schema with a table of its own is called above it."""
+        return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
+
+    def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
+        """The description of what a schema refers to."""
+        for keyword in KEYWORDS:
+            reference = self._references.get((pointer, keyword)) if keyword in schema else None
+            if reference is not None and isinstance(reference.target, Local) and reference.target.pointer:
+                target = at(self._outline.schema, reference.target.pointer)
+                description = target.get("description") if isinstance(target, dict) else None
+                return description if isinstance(description, str) else None
+        return None
+
+    def _get_effective(self, schema: Any) -> Mapping[str, Any]:
+        """The keywords that have an effect: before 2019-09, a `$ref` stands alone."""
+        if not isinstance(schema, dict):
+            return {}
+        if self._hides and "$ref" in schema:
+            return {"$ref": schema["$ref"]}
+        return schema
+
+    # What a value is
+
+    def _find_kinds(self, pointer: Pointer, schema: Any) -> Iterator[Kind]:
+        if schema is False:
+            yield Kind("nothing")
+            return
+        effective = self._get_effective(schema)
+        kinds = [*self._find_links(pointer, effective), *self._find_types(pointer, effective)]
+        if not kinds:
+            kinds = self._fold_alternatives(pointer, effective)
+        if not kinds:
+            kinds = [Kind(next((words for keyword, words in _OPTIONS.items() if keyword in effective), "any"))]
+        yield from kinds
+
+    def _find_links(self, pointer: Pointer, schema: Mapping[str, Any]) -> Iterator[Kind]:
+        for keyword in KEYWORDS:
+            reference = self._references.get((pointer, keyword)) if keyword in schema else None
+            match reference.target if reference is not None else None:
+                case Local(pointer=target) if target in self._anchors:
+                    yield Kind(self._anchors[target].name, anchor=self._anchors[target])
+                case Local(pointer=target):
+                    yield Kind(_name_table(target), self._numbers.setdefault(target, len(self._numbers)))
+                case Meta(uri=uri):
+                    yield Kind(f"JSON Schema ({uri})")
+
+    def _find_types(self, pointer: Pointer, schema: Mapping[str, Any]) -> Iterator[Kind]:
+        types = schema.get("type")
+        names = [types] if isinstance(types, str) else types if isinstance(types, list) else []
+        if not names and ("enum" in schema or "const" in schema):
+            values = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const")]
+            names = [*dict.fromkeys(map(_name_type, values))]
+        for name in names:
+            if name == "array" and self._has_plain_items(schema):
+                kinds = [*self._find_kinds((*pointer, "items"), schema["items"])]
+                yield Kind("array of")
+                yield from kinds
+            else:
+                yield Kind(str(name))
+
+    def _fold_alternatives(self, pointer: Pointer, schema: Mapping[str, Any]) -> list[Kind]:
+        """Alternatives that are nothing but types, as one type."""
+        for keyword in ("anyOf", "oneOf"):
+            parts = schema.get(keyword)
+            if isinstance(parts, list) and parts and all(map(_is_plain, parts)):
+                return [
+                    kind for at_, part in enumerate(parts) for kind in self._find_kinds((*pointer, keyword, at_), part)
+                ]
+        return []
+
+    def _has_plain_items(self, schema: Mapping[str, Any]) -> bool:
+        return "prefixItems" not in schema and isinstance(schema.get("items"), dict) and _is_plain(schema["items"])
+
+    # What else holds for it
+
+    def _make_notes(self, pointer: Pointer, schema: Mapping[str, Any]) -> Iterator[Note]:
+        for keyword, value in schema.items():
+            if keyword in _TEXTS or keyword in KEYWORDS or keyword in _REUSABLE:
+                continue
+            if keyword in _BOUNDS and not isinstance(value, bool):
+                yield Note(_BOUNDS[keyword].format(_to_json(value), s="" if value == 1 else "s"))
+            elif keyword == "enum" and isinstance(value, list):
+                yield Note("one of", tuple(map(_to_json, value)))
+            elif keyword == "const":
+                yield Note("always", (_to_json(value),))
+            elif keyword == "default":
+                yield Note("default", (_to_json(value),))
+            elif keyword == "examples" and isinstance(value, list):
+                yield Note("such as", tuple(map(_to_json, value)))
+            elif keyword == "pattern":
+                yield Note("matches", (str(value),))
+            elif keyword == "dependentRequired" and isinstance(value, dict):
+                yield from (Note(f"with {key}, also", tuple(map(str, names))) for key, names in value.items())
+            elif keyword in _OPTIONS and self._has_kind(pointer, schema):
+                yield Note(f"and {_OPTIONS[keyword]}")
+            elif keyword in _CLOSED and value is False:
+                yield Note(_CLOSED[keyword])
+            elif value is True and keyword not in self._outline.dialect.single:
+                yield Note({"uniqueItems": "no item twice", "readOnly": "read-only"}.get(keyword, keyword))
+            elif keyword == "required":
+                properties = schema.get("properties")
+                if others := [
+                    str(name) for name in value if not isinstance(properties, dict) or name not in properties
+                ]:
+                    yield Note("also required", tuple(others))
+            elif keyword not in self._outline.dialect.holders and value is not False:
+                yield Note(keyword, (value if isinstance(value, str) else _to_json(value),))
+
+    # What is below it
+
+    def _make_rows(self, pointer: Pointer, schema: Any, depth: int) -> Iterator[Row]:
+        for below, child, name, is_key, required in self._find_children(pointer, self._get_effective(schema)):
+            yield self._make_row(below, child, depth, name, is_key=is_key, required=required)
+            yield from self._make_rows(below, child, depth + 1)
+
+    def _find_children(
+        self, pointer: Pointer, schema: Mapping[str, Any]
+    ) -> Iterator[tuple[Pointer, Any, str, bool, bool]]:
+        wanted = schema.get("required")
+        names = wanted if isinstance(wanted, list) else []
+        for keyword, value in schema.items():
+            if keyword not in self._outline.dialect.holders or keyword in _REUSABLE:
+                continue
+            below = (*pointer, keyword)
+            if keyword == "properties" and isinstance(value, dict):
+                for name, child in value.items():
+                    yield (*below, name), child, name, True, name in names
+            elif keyword in _NAMED and isinstance(value, dict):
+                for name, child in value.items():
+                    if not isinstance(child, list):
+                        yield (*below, name), child, _NAMED[keyword].format(name), False, False
+            elif isinstance(value, list) and keyword in ("items", "prefixItems"):
+                for index, child in enumerate(value):
+                    yield (*below, index), child, f"item {index + 1}", False, False
+            elif keyword == "allOf" and isinstance(value, list):
+                for index, child in enumerate(value):
+                    yield (*below, index), child, "also", False, False
+            elif keyword in _OPTIONS and isinstance(value, list):
+                if not self._fold_alternatives(pointer, schema) or self._has_kind(pointer, schema):
+                    for index, child in enumerate(value):
+                        yield (*below, index), child, f"option {index + 1}", False, False
+            elif keyword == "items" and isinstance(value, dict):
+                if schema.get("type") != "array" or not self._has_plain_items(schema):
+                    yield below, value, (
+                        "each item" if "prefixItems" not in schema else "each further item"
+                    ), False, False
+            elif keyword in _SINGLE and isinstance(value, dict) and value:
+                yield below, value, _SINGLE[keyword], False, False
+
+    def _has_kind(self, pointer: Pointer, schema: Mapping[str, Any]) -> bool:
+        """Whether its own type is shown, so that its alternatives are not."""
+        return bool([*self._find_links(pointer, schema), *self._find_types(pointer, schema)])
+
+
+def _is_plain(schema: Any) -> bool:
+    """Whether a schema has only a type or a reference."""
+    return (
+        isinstance(schema, dict)
+        and len(schema) == 1
+        and isinstance(schema.get("type", schema.get("$ref")), str)
+        and (schema.get("type") != "array")
+    )
+
+
+def _simplify(text: str) -> str:
+    """A name without its spelling, so that the title `Page Size`, which libraries make of `page_size`, is left out."""
+    return "".join(filter(str.isalnum, text.lower()))
+
+
+def _name_table(pointer: Pointer) -> str:
+    return str(pointer[-1]) if pointer else "the whole, again"
+
+
+def _name_type(value: Any) -> str:
+    names: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+    return "null" if value is None else names.get(type(value), "object")
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

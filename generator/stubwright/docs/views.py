@@ -1,0 +1,465 @@
+"""What a page shows of a server, as plain values.
+
+Takes the IR of a manifest and the manifest itself; gives what the template shows. It lays nothing out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import naming, tokens
+from stubwright.codegen.source.docstrings import deprecation
+from stubwright.docs import shared, tables
+from stubwright.http import split
+from stubwright.jsonschema import dialects
+from stubwright_runtime.mcp import revisions, vocabulary
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diagnostics import Pointer
+    from stubwright.docs.tables import Anchor, Table
+
+_POLICIES: Final = {
+    "timeout": "Timeout",
+    "rateLimit": "Rate limit",
+    "scopes": "Required scopes",
+    "concurrency": "Concurrency limit",
+    "maxResultBytes": "Maximum result size",
+    "maxArgumentBytes": "Maximum argument size",
+    "confirm": "Requires confirmation",
+    "redact": "Redacted from logs",
+    "sanitize": "Cleaned in results",
+    "onStateLoss": "On loss of state",
+}
+_TONES: Final = {"read-only": "calm", "destructive": "grave"}
+_TASKS: Final = {"optional": "may run as a task", "required": "runs as a task only"}
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A word or two about a tool; `tone` is `calm`, `grave` or empty."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line such as a policy: what it is, and its values."""
+
+    name: str
+    values: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A schema of an entry under a heading; `id` is where its tables are."""
+
+    id: str
+    heading: str
+    text: str
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Where a shared schema is used: the anchor, whose it is, and as what, in words."""
+
+    id: str
+    key: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A shared schema: its table, those that it alone leads to, the keys of its instances, and who uses it."""
+
+    anchor: Anchor
+    tables: tuple[Table, ...]
+    keys: tuple[str, ...]
+    uses: tuple[Use, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A call and its answer, as JSON texts; `answer` is None where the manifest has none."""
+
+    name: str
+    description: str | None
+    request: str
+    answer: str | None
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a prompt, or a variable of a URI template, with the values that are offered for it."""
+
+    name: str
+    description: str | None
+    required: bool
+    offered: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tool, resource, template or prompt; what it does not have is empty."""
+
+    id: str
+    key: str
+    title: str | None
+    description: str | None
+    deprecated: str | None
+    badges: tuple[Badge, ...]
+    facts: tuple[Fact, ...]
+    arguments: tuple[Argument, ...]
+    parts: tuple[Part, ...]
+    messages: tuple[tuple[str, str], ...]
+    examples: tuple[Example, ...]
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One kind of entries."""
+
+    id: str
+    heading: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Something to copy, and what to do with it."""
+
+    heading: str
+    text: str
+    language: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewerField:
+    """A field that not every revision has: since when, and what of the server uses it."""
+
+    field: str
+    since: str
+    users: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a page says."""
+
+    source: str
+    name: str
+    title: str
+    version: str
+    description: str | None
+    instructions: str | None
+    website: str | None
+    sections: tuple[Section, ...]
+    models: tuple[Model, ...]
+    defaults: tuple[Fact, ...]
+    snippets: tuple[Snippet, ...]
+    oldest: str | None
+    newer: tuple[NewerField, ...]
+    tokens: int
+
+    @property
+    def keys(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys of each shared schema's instances, by its anchor."""
+        return {model.anchor.id: model.keys for model in self.models}
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedPart:
+    """A part whose tables wait for the shared schemas."""
+
+    id: str
+    heading: str
+    text: str
+    schema: ir.Schema | None
+
+
+def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
+    """What the page of a server says.
+
+    Args:
+        manifest: The lowered manifest.
+        source: The manifest as it is written, for what is not in the IR: default policies and `protocol`.
+    """
+    server = manifest.server
+    defaults = _to_mapping(source.get("policy"))
+    planned_parts = [[*_plan_tool_parts(tool)] for tool in manifest.tools]
+    planned_parts += [
+        [*_plan_questions(_make_id(primitive), primitive.questions)]
+        for primitives in manifest.primitives.values()
+        for primitive in primitives
+    ]
+    schemas = [part.schema for parts in planned_parts for part in parts if part.schema is not None]
+    catalogue = shared.collect(schemas, manifest.shared)
+    anchors = iter(catalogue.anchors)
+    parts = iter([tuple(_make_part(part, anchors) for part in parts) for parts in planned_parts])
+    tools = tuple(
+        _describe_tool(tool, extension, defaults, next(parts))
+        for tool, extension in zip(manifest.tools, _list_extensions(manifest, vocabulary.TOOLS), strict=True)
+    )
+    sections = [_make_section(vocabulary.TOOLS, tools)]
+    for section, primitives in manifest.primitives.items():
+        entries = zip(primitives, _list_extensions(manifest, section), strict=True)
+        sections.append(
+            _make_section(
+                section,
+                tuple(_describe_primitive(primitive, extension, next(parts)) for primitive, extension in entries),
+            )
+        )
+    return View(
+        source=manifest.source,
+        name=str(server["name"]),
+        title=_to_text(server.get("title")) or str(server["name"]),
+        version=str(server["version"]),
+        description=_to_text(server.get("description")),
+        instructions=_to_text(server.get("instructions")),
+        website=_get_website(server.get("websiteUrl")),
+        sections=tuple(section for section in sections if section.entries),
+        models=tuple(_make_models(catalogue, [entry_ for section in sections for entry_ in section.entries])),
+        defaults=tuple(_list_policies(defaults, {})),
+        snippets=tuple(_make_snippets(manifest)),
+        oldest=_to_text(_to_mapping(source.get("protocol")).get("min")),
+        newer=tuple(_find_newer_fields(manifest)),
+        tokens=sum(tool.tokens or 0 for tool in tools),
+    )
+
+
+def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
+    """What stands under `stubwright` in each entry of a section."""
+    return (_to_mapping(entry.get("stubwright")) for entry in manifest.document.get(section.name) or ())
+
+
+def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Section:
+    return Section(f"{_get_short_noun(section)}s", f"{section.noun}s".capitalize(), entries)
+
+
+def _get_short_noun(section: vocabulary.Section) -> str:
+    """The last word of what an entry is called, which addresses on the page start with."""
+    return section.noun.rpartition(" ")[2]
+
+
+def _plan_tool_parts(tool: ir.Tool) -> Iterator[_PlannedPart]:
+    id_ = f"tool-{tool.names.method}"
+    yield _PlannedPart(f"{id_}-input", "Arguments", "", tool.sent)
+    if tool.output is not None:
+        yield _PlannedPart(f"{id_}-output", "Result", "", tool.output)
+    yield from _plan_questions(id_, tool.questions)
+
+
+def _make_part(planned: _PlannedPart, anchors: Iterator[Mapping[Pointer, Anchor]]) -> Part:
+    part_tables = () if planned.schema is None else tables.make_tables(planned.schema, next(anchors))
+    return Part(planned.id, planned.heading, planned.text, part_tables)
+
+
+def _make_models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Iterator[Model]:
+    tables_by_anchor = [
+        (shared_schema.anchor, tables.make_tables(shared_schema.schema, shared_schema.anchors, shared_schema.start))
+        for shared_schema in catalogue.shared
+    ]
+    uses: dict[str, dict[str, Use]] = {anchor.id: {} for anchor, _ in tables_by_anchor}
+    for entry in entries:
+        for part in entry.parts:
+            for anchor in _find_anchors(part.tables):
+                use = uses[anchor.id].get(entry.id) or Use(part.id, entry.key, ())
+                uses[anchor.id][entry.id] = Use(use.id, use.key, (*use.words, part.heading.lower()))
+    for anchor_, schema_tables in tables_by_anchor:
+        for anchor in _find_anchors(schema_tables):
+            if anchor != anchor_:
+                uses[anchor.id][anchor_.id] = Use(anchor_.id, anchor_.name, ())
+    for anchor, schema_tables in tables_by_anchor:
+        keys = dict.fromkeys(row.name for row in schema_tables[0].rows if row.is_key and row.depth == 0)
+        yield Model(anchor, schema_tables, tuple(keys), tuple(uses[anchor.id].values()))
+
+
+def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
+    """What tables refer to elsewhere on the page, each once."""
+    kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
+    return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
+
+
+def _describe_tool(
+    tool: ir.Tool, extension: Mapping[str, Any], defaults: Mapping[str, Any], parts: tuple[Part, ...]
+) -> Entry:
+    support = _to_mapping(tool.definition.get("execution")).get("taskSupport")
+    hints = [
+        hint.means(value) for hint in vocabulary.HINTS if isinstance(value := tool.annotations.get(hint.name), bool)
+    ]
+    badges = [Badge(text, _TONES.get(text, "")) for text in hints]
+    badges += [Badge(_TASKS[support])] if support in _TASKS else []
+    title = _to_text(tool.definition.get("title")) or _to_text(tool.annotations.get("title"))
+    return Entry(
+        id=f"tool-{tool.names.method}",
+        key=tool.name,
+        title=title,
+        description=tool.description,
+        deprecated=deprecation(tool.deprecated),
+        badges=tuple(badges),
+        facts=tuple(_list_policies(_to_mapping(extension.get("policy")), defaults)),
+        arguments=(),
+        parts=parts,
+        messages=(),
+        examples=tuple(_make_examples(tool, extension)),
+        tokens=tokens.of(tool.definition),
+    )
+
+
+def _make_examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:
+    for example, source in zip(tool.examples, extension.get("examples") or (), strict=True):
+        yield Example(
+            name=example.name,
+            description=_to_text(source.get("description")),
+            request=_to_json({"name": tool.name, "arguments": example.input}),
+            answer=_to_json(example.output) if example.has_output else None,
+            is_exact=source.get("exact") is True,
+        )
+
+
+def _make_id(primitive: ir.Primitive) -> str:
+    return f"{_get_short_noun(primitive.section)}-{primitive.names.method}"
+
+
+def _describe_primitive(primitive: ir.Primitive, extension: Mapping[str, Any], parts: tuple[Part, ...]) -> Entry:
+    definition = primitive.definition
+    by_uri = primitive.section.key != "name"
+    offered = _to_mapping(extension.get("complete"))
+    facts = [Fact("MIME type", (definition["mimeType"],))] if _to_text(definition.get("mimeType")) else []
+    facts += [Fact("Size", (f"{definition['size']} bytes",))] if isinstance(definition.get("size"), int) else []
+    messages = [
+        (str(message.get("role", "user")), message.get("text") or "(an image, a sound or a resource)")
+        for message in extension.get("messages") or ()
+    ]
+    return Entry(
+        id=_make_id(primitive),
+        key=primitive.key,
+        title=_to_text(definition.get("title")) or (_to_text(definition.get("name")) if by_uri else None),
+        description=_to_text(definition.get("description")),
+        deprecated=deprecation(primitive.deprecated),
+        badges=(),
+        facts=tuple(facts),
+        arguments=tuple(
+            Argument(argument.name, argument.description, argument.required, _to_texts(offered.get(argument.name)))
+            for argument in primitive.arguments or ()
+        ),
+        parts=parts,
+        messages=tuple(messages),
+        examples=(),
+        tokens=None,
+    )
+
+
+def _to_texts(values: Any) -> tuple[str, ...]:
+    return tuple(map(str, values)) if isinstance(values, list) else ()
+
+
+def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_PlannedPart]:
+    for question in questions:
+        how = "" if question.schema is not None else " (opens a page)"
+        heading = f"May ask: {question.name}{how}"
+        yield _PlannedPart(f"{id_}-asks-{question.name}", heading, question.message, question.schema)
+
+
+def _list_policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
+    """The policy's parts, and those that hold for all tools."""
+    for key, name in _POLICIES.items():
+        if key in policy or key in defaults:
+            yield Fact(name, _show_values(policy.get(key, defaults.get(key))), "" if key in policy else "default")
+
+
+def _show_values(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(map(str, value)) or ("none",)
+    if isinstance(value, bool):
+        return ("yes" if value else "no",)
+    if isinstance(value, dict):
+        return tuple(f"{key}: {inner}" for key, inner in value.items()) or ("yes",)
+    return (str(value),)
+
+
+def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
+    name = str(manifest.server["name"])
+    if "server" in manifest.emit:
+        local = {"command": "python", "args": ["-m", manifest.package]}
+        yield Snippet(
+            "On this machine (stdio)",
+            "The entry that most clients take; `python` is one that has the package on its path.",
+            "JSON",
+            _to_json({"mcpServers": {name: local}}),
+        )
+        remote = {"type": "http", "url": "http://127.0.0.1:8000/mcp"}
+        yield Snippet(
+            "Over HTTP",
+            f"After `python -m {manifest.package} --http 127.0.0.1:8000`.",
+            "JSON",
+            _to_json({"mcpServers": {name: remote}}),
+        )
+    if "client" in manifest.emit:
+        client = naming.client_class(manifest.stem)
+        yield Snippet(
+            "From Python",
+            "One typed method for each tool, resource and prompt.",
+            "Python",
+            f"from {manifest.package} import {client}\n\n"
+            f'async with {client}.connect("http://127.0.0.1:8000/mcp") as client:\n    ...',
+        )
+
+
+def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
+    """The fields that not all revisions have, the oldest first."""
+    users: dict[tuple[str, str], list[str]] = {}
+    for field, since in revisions.SINCE["server"].items():
+        if field in manifest.server:
+            users.setdefault((since, field), []).append("the server")
+    definitions = [(vocabulary.TOOLS, tool.name, tool.definition) for tool in manifest.tools]
+    definitions += [
+        (section, primitive.key, primitive.definition)
+        for section, primitives in manifest.primitives.items()
+        for primitive in primitives
+    ]
+    for section, key, definition in definitions:
+        for field, since in revisions.SINCE[section.name].items():
+            if field in definition:
+                users.setdefault((since, field), []).append(key)
+    for tool in manifest.tools:
+        if tool.output is not None and tool.output.wire.get("type") != "object":
+            users.setdefault((revisions.since("any_output"), "an outputSchema that is not for an object"), []).append(
+                tool.name
+            )
+        dialect = next(item for item in dialects.DIALECTS if item.uri == tool.input.dialect)
+        if any(
+            isinstance(subschema, dict) and vocabulary.HEADER in subschema
+            for _, subschema in dialects.subschemas(tool.input.wire, dialect)
+        ):
+            users.setdefault((revisions.since("parameter_headers"), vocabulary.HEADER), []).append(tool.name)
+    for (since, field), names in sorted(users.items(), key=lambda item: item[0]):
+        yield NewerField(field, since, tuple(names))
+
+
+def _get_website(url: Any) -> str | None:
+    """A web address that a page may lead to; no script hides in it."""
+    text = _to_text(url)
+    parts = None if text is None else split(text)
+    return text if parts is not None and parts.scheme in ("http", "https") else None
+
+
+def _to_text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _to_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,217 @@
+"""The last step of an import: everything that `check` would refuse is left out, with a note.
+
+Takes a manifest made of what somebody else described, of any quality; gives one that passes `check`. It reads no
+file, so references to files lead nowhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.compile import pipeline
+from stubwright.compile.syntax import jsontext, yamlwriter
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.importers.reading import SingleFileReader, SourceError
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from stubwright.diagnostics import Pointer
+
+_FILE: Final = "manifest.json"
+_PLACE: Final = re.compile(rf" \({re.escape(_FILE)}:\d+\)")
+"""A place in a file that nobody has."""
+_SECTIONS: Final[Mapping[str, vocabulary.Section]] = {section.name: section for section in vocabulary.SECTIONS}
+_NEEDED: Final = frozenset(
+    {"name", "inputSchema", "arguments", "stubwright"} | {section.key for section in vocabulary.SECTIONS}
+)
+"""What an entry needs: if it is wrong, the whole entry is left out."""
+
+
+class UnfixableError(SourceError):
+    """Leaving out parts does not make it a manifest; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedManifest:
+    """A manifest that passes `check`, what was left out for that, and how many warnings `check` has.
+
+    `listed` has its tools as `tools/list` will send them; `unfillable` names those for which no arguments were found.
+    """
+
+    manifest: Mapping[str, Any]
+    notes: tuple[str, ...]
+    warnings: int
+    listed: tuple[Mapping[str, Any], ...] = ()
+    unfillable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What an import gives: a manifest, what is in it in a few words, what was fixed, and `check`'s warnings.
+
+    `cost` says what the list of its tools will cost, and what would save some.
+    """
+
+    manifest: Mapping[str, Any]
+    summary: str
+    notes: tuple[str, ...]
+    warnings: int
+    cost: tuple[str, ...] = ()
+
+
+def repair(manifest: Mapping[str, Any]) -> CheckedManifest:
+    """Leave out what `check` refuses.
+
+    Raises:
+        UnfixableError: It is not a manifest even without what `check` refuses.
+    """
+    repaired: dict[str, Any] = {**manifest}
+    notes = [*_strip_controls(repaired), *_drop_unwritable(repaired)]
+    while True:
+        checked = pipeline.compile_manifest(
+            _FILE, SingleFileReader(_FILE, yamlwriter.imported(repaired, _FILE).encode())
+        )
+        errors = [diagnostic for diagnostic in checked.diagnostics if diagnostic.severity == "error"]
+        errors = [attributed for error in errors for attributed in _attribute_to_tools(repaired, error)]
+        if not errors:
+            warnings = len(checked.diagnostics)
+            unfillable = tuple(_list_unfillable(repaired, checked.diagnostics))
+            tools = () if checked.manifest is None else checked.manifest.tools
+            listed = tuple(tool.definition for tool in tools)
+            return CheckedManifest(repaired, tuple(notes), warnings, listed, unfillable)
+        notes += _drop_faulty(repaired, errors)
+        if "schemas" in repaired:
+            repaired["schemas"] = select_used(repaired["schemas"], repaired["tools"])
+
+
+_SHOWN: Final = 5
+"""How many tools a note names."""
+
+
+def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
+    """The tools that seem to accept nothing."""
+    for found in diagnostics:
+        if found.code == "SW324" and isinstance(found.at, Place):
+            yield manifest["tools"][found.at.pointer[1]]["name"]
+
+
+def note_unfillable(names: Sequence[str]) -> list[str]:
+    """A note on the tools that nobody can call."""
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    listed = ", ".join(f"`{name}`" for name in names[:_SHOWN]) + more
+    count = "1 tool" if len(names) == 1 else f"{len(names)} tools"
+    return [f"{count} may accept no call at all, because parts of the schemas contradict each other: {listed}"]
+
+
+def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
+    """The shared schemas that parts of a manifest lead to, in their order."""
+    names: set[str] = set()
+    waiting: list[Any] = [parts]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, dict):
+            waiting += part.values()
+            reference = part.get("$ref")
+            name = reference.removeprefix("#/schemas/") if isinstance(reference, str) else ""
+            if name in schemas and name not in names:
+                names.add(name)
+                waiting.append(schemas[name])
+    return {name: schema for name, schema in schemas.items() if name in names}
+
+
+def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
+    """An error about a shared schema is one about the schemas of tools that lead to it; any other is itself."""
+    pointer = error.at.pointer if isinstance(error.at, Place) else ()
+    if pointer[:1] != ("schemas",) or len(pointer) < 2:
+        yield error
+        return
+    message = f"its schema `{pointer[1]}` is wrong: {error.message}"
+    for index, tool in enumerate(manifest["tools"]):
+        for field in vocabulary.SCHEMAS:
+            if pointer[1] in select_used(manifest["schemas"], tool.get(field)):
+                yield Diagnostic(error.code, message, Place(_FILE, ("tools", index, field)))
+
+
+def _strip_controls(manifest: dict[str, Any]) -> Iterator[str]:
+    """Remove control characters from the server's name."""
+    name = manifest["server"]["name"]
+    if isinstance(name, str) and _CONTROLS.search(name):
+        visible = " ".join(_CONTROLS.sub(" ", name).split()) or "server"
+        manifest["server"] = {**manifest["server"], "name": visible}
+        yield f"the server's name has control characters; it was changed to `{visible}`"
+
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _drop_unwritable(manifest: dict[str, Any]) -> Iterator[str]:
+    """Leave out what no file can hold: numbers that JSON does not have, and values that are nested too deeply."""
+    server = {}
+    for key, value in manifest["server"].items():
+        if problems := jsontext.parse(json.dumps({"server": {key: value}}))[1]:
+            yield f"`{key}` of the server was left out: {problems[0].message}"
+        else:
+            server[key] = value
+    manifest["server"] = server
+    for section in vocabulary.SECTIONS:
+        writable = []
+        for entry in manifest.get(section.name, ()):
+            problems = jsontext.parse(json.dumps({section.name: [entry]}))[1]
+            if problems:
+                yield f"{section.noun} `{entry[section.key]}` was left out: {problems[0].message}"
+            else:
+                writable.append(entry)
+        if section.name in manifest:
+            manifest[section.name] = writable
+
+
+def _drop_faulty(manifest: dict[str, Any], errors: list[Diagnostic]) -> Iterator[str]:
+    """Leave out what the errors are about; a note for each part."""
+    reasons: dict[Pointer, str] = {}
+    for error in errors:
+        reasons.setdefault(_find_faulty_part(error), _PLACE.sub("", error.message))
+    entries = {pointer for pointer in reasons if len(pointer) == 2 and pointer[0] in _SECTIONS}
+    # From the end, so that the places of the remaining ones do not change.
+    for pointer in sorted(reasons, key=lambda pointer: (str(pointer[0]), *_descending(pointer))):
+        if pointer[:2] in entries and pointer not in entries:
+            continue
+        parent: Any = manifest
+        for step in pointer[:-1]:
+            parent = parent[step]
+        description = _describe(manifest, pointer)
+        del parent[pointer[-1]]
+        yield f"{description} was left out: {reasons[pointer]}"
+
+
+def _descending(pointer: Pointer) -> tuple[int, int]:
+    index = pointer[1]
+    return (-index if isinstance(index, int) else 0, -len(pointer))
+
+
+def _find_faulty_part(error: Diagnostic) -> Pointer:
+    """The part of the manifest to leave out because of an error."""
+    pointer = error.at.pointer if isinstance(error.at, Place) else ()
+    if len(pointer) >= 2 and pointer[0] in _SECTIONS:
+        return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]
+    if len(pointer) >= 2 and pointer[0] == "server" and pointer[1] not in ("name", "version"):
+        return pointer[:2]
+    raise UnfixableError(error.message)
+
+
+def _describe(manifest: Mapping[str, Any], pointer: Pointer) -> str:
+    if pointer[0] == "server":
+        return f"`{pointer[1]}` of the server"
+    section = _SECTIONS[str(pointer[0])]
+    entry = manifest[section.name][pointer[1]]
+    key = entry.get(section.key)
+    name = f"{section.noun} `{key}`" if isinstance(key, str) else f"entry {pointer[1]} of `{section.name}`"
+    return name if len(pointer) == 2 else f"`{pointer[2]}` of {name}"

@@ -1,0 +1,98 @@
+"""Python names for imported entries that would have the same one: each gets a `pythonName`, made from its key alone.
+
+Takes entries of a manifest; changes those that collide, with a note for each. Nothing is numbered, and the order of the
+entries changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stubwright import naming
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class _Primitive:
+    """A prompt, a resource or a template."""
+
+    section: vocabulary.Section
+    entry: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Its name or URI."""
+        return str(self.entry[self.section.key])
+
+    def names_for(self, name: str) -> naming.Names:
+        """The Python names that it would have with the name `name`."""
+        return naming.primitive(self.section.noun, name)
+
+    @property
+    def stem(self) -> str:
+        return self.names_for(self.entry["name"]).stem
+
+
+def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Give a `pythonName` to each entry that has the same Python name as another; a note for each."""
+    tools: Sequence[dict[str, Any]] = manifest.get("tools", ())
+    taken: set[str] = set()
+    renamed = dict(_rename_tools(tools))
+    for tool in tools:
+        wire = tool["name"]
+        if wire in renamed:
+            tool["stubwright"] = {"pythonName": renamed[wire], **tool.get("stubwright", {})}
+            yield f"tool `{wire}` has the same Python name as another entry; it got `pythonName: {renamed[wire]}`"
+        taken.add(naming.tool(wire, renamed.get(wire)).stem)
+    primitives = list(_list_primitives(manifest))
+    meeting = Counter(primitive.stem for primitive in primitives)
+    taken |= meeting.keys()
+    for primitive in primitives:
+        if meeting[primitive.stem] == 1 and primitive.stem not in {naming.tool(other["name"]).stem for other in tools}:
+            continue
+        method = _find_method(primitive, taken)
+        taken.add(naming.pascal(method))
+        primitive.entry["stubwright"] = {"pythonName": method}
+        yield (
+            f"{primitive.section.noun} `{primitive.key}` has the same Python name as another entry; it got `pythonName:"
+            f" {method}`"
+        )
+
+
+def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A method for each tool that collides with another, except one whose name is that of its method already."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for tool in tools:
+        groups[naming.tool(tool["name"]).stem].append(tool["name"])
+    for group in groups.values():
+        spelled = naming.fields(group)
+        for wire in group if len(group) > 1 else ():
+            method = naming.method(wire)
+            if wire == method:
+                continue
+            other = naming.method(spelled[wire])
+            yield wire, (
+                naming.digested_method(method, wire) if naming.pascal(other) in groups or not other.isascii() else other
+            )
+
+
+def _list_primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
+    for section in (vocabulary.PROMPTS, vocabulary.RESOURCES, vocabulary.TEMPLATES):
+        yield from (_Primitive(section, entry) for entry in manifest.get(section.name, ()))
+
+
+def _find_method(primitive: _Primitive, taken: set[str]) -> str:
+    """A method from the key of a primitive, otherwise with a digest of it; of its kind, too, where it shares that."""
+    spelled = primitive.names_for(primitive.key).method
+    if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken:
+        return spelled
+    method = primitive.names_for(primitive.entry["name"]).method
+    digested = naming.digested_method(method, primitive.key)
+    if naming.pascal(digested) not in taken:
+        return digested
+    return naming.digested_method(method, f"{primitive.section.name} {primitive.key}")

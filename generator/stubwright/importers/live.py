@@ -1,0 +1,453 @@
+"""What a live server lists: all pages of its lists, its instructions and its capabilities.
+
+Takes a command or a URL; gives the raw JSON of each entry, through the transports and the dispatcher of the SDK, since
+its client refuses a whole list for one odd schema. It starts nothing but the command, fetches nothing but the URL,
+trusts nothing that it receives, and ends in time.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import anyio
+import mcp
+import mcp_types
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    LATEST_MODERN_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+)
+
+from stubwright import __version__
+from stubwright.importers.reading import SourceError
+from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, Unauthorized
+from stubwright_runtime.client.features.list_pages import EndlessError, follow_pages
+from stubwright_runtime.client.transports.bounded import over_http
+from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
+from stubwright_runtime.client.transports.guarded import SafeTransport
+from stubwright_runtime.client.transports.process import ProcessTransport
+from stubwright_runtime.client.transports.refusals import Refusals
+from stubwright_runtime.mcp.vocabulary import SECTIONS, TOOLS, Section
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.dispatcher import CallOptions
+
+TIMEOUT: Final = 60.0
+"""Seconds for the whole, by default, from the server's first answer on; for a URL, from the start."""
+
+STARTING: Final = 600.0
+"""Seconds until the first answer of a command, by default: its package manager may have to fetch it first."""
+
+MAX_BYTES: Final = MAX_RESULT_BYTES
+"""How many bytes a server may send in all, by default."""
+
+MAX_ENTRIES: Final = 100_000
+"""How many entries a list may have."""
+
+_PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
+_STOPPING: Final = ("SIGTERM", "SIGHUP")
+_INFO: Final = {"name": "stubwright", "version": __version__}
+
+
+class UnreachableError(SourceError):
+    """The server cannot be queried; the message says why, for people."""
+
+    names_source = True
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A server on standard input and output: the command that starts it, and variables beside the few it gets."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return to_one_line(self.words[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server over Streamable HTTP: its URL, and headers for each request."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def label(self) -> str:
+        """What people call it, without what may be secret: user, password, query."""
+        parts = urlsplit(self.url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        port = f":{parts.port}" if parts.port else ""
+        return to_one_line(f"{parts.scheme}://{host}{port}{parts.path}")
+
+
+Source: TypeAlias = Command | Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ServerListing:
+    """What a server says of itself.
+
+    Attributes:
+        revision: The revision of the protocol that it was asked in.
+        info: Its `serverInfo`, with `instructions`; as it came, of whatever type.
+        capabilities: Its capabilities, as they came.
+        sections: The entries of each list that it has, as they came.
+        notes: What it did not answer, in words.
+    """
+
+    revision: str
+    info: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    sections: Mapping[str, Sequence[Any]]
+    notes: tuple[str, ...] = ()
+
+
+def read(
+    source: Source,
+    timeout: float = TIMEOUT,
+    max_bytes: int = MAX_BYTES,
+    *,
+    starting: float | None = None,
+    started: Callable[[], None] | None = None,
+    revision: str | None = None,
+) -> ServerListing:
+    """Ask a server for all that it has.
+
+    Args:
+        source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
+        timeout: Seconds for the whole.
+        max_bytes: Bytes that it may send in all, after decompression.
+        starting: Seconds until its first answer, where they do not count among the others.
+        started: Is called at that answer.
+        revision: The revision of MCP to ask in; by default the newest that both know.
+
+    Raises:
+        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, is too slow or sends too much.
+    """
+    with silent(), signals_as_interrupts():
+        return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes, revision)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Have the libraries that speak with servers log nothing: what goes wrong is reported in one message."""
+    loggers = [logging.getLogger(name) for name in ("mcp", "client", "httpx2", "httpcore2", "stubwright_runtime")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def signals_as_interrupts() -> Iterator[None]:
+    """Let any signal that asks for an end do what Ctrl-C does, so that no process is left behind."""
+    arrived: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # a shell's background jobs ignore Ctrl-C
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if arrived:
+            sys.exit(128 + arrived[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@dataclass(slots=True)
+class _Clock:
+    """How long a server has: `starting` until its first answer, where that is counted by itself, and then `seconds`."""
+
+    seconds: float
+    starting: float | None
+    started: Callable[[], None]
+    has_answered: bool = False
+
+    @contextmanager
+    def bounded(self) -> Iterator[Callable[[], None]]:
+        """Bound the block; what is given is called when the first answer is there."""
+        with anyio.fail_after(self.seconds if self.starting is None else self.starting) as scope:
+
+            def answered() -> None:
+                self.has_answered = True
+                if self.starting is not None:
+                    scope.deadline = anyio.current_time() + self.seconds
+                self.started()
+
+            yield answered
+
+    @property
+    def overrun(self) -> str:
+        """Which deadline the server missed."""
+        if self.starting is not None and not self.has_answered:
+            return f"has not answered {self.starting:g} s after it was started; allow more time with --timeout"
+        return f"did not answer within {self.seconds:g} s"
+
+
+async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | None) -> ServerListing:
+    server = _Server(source, Bounds(max_bytes, max_bytes))
+    try:
+        with clock.bounded() as answered:
+            async with server.transport as streams, _connect(streams, server) as connection:
+                return await _list_everything(connection, answered, revision)
+    except* TimeoutError:
+        message = f"`{source.label}` {clock.overrun}"
+    except* UnreachableError as group:
+        message = f"`{source.label}` {_get_first_error(group)}"
+    except* mcp.MCPError as group:
+        message = f"`{source.label}` {server.describe(_get_first_error(group))}"
+    except* OSError as group:
+        error = _get_first_error(group)
+        message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
+    except* ValueError as group:  # a NUL byte in a command, a character that no header may have
+        message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
+    raise UnreachableError(message + server.strays() + server.quote_log())
+
+
+def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+class _Server:
+    """The way to a server, and what explains a failure."""
+
+    def __init__(self, source: Source, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._process: ProcessTransport | None = None
+        self._unreadable = 0
+        if isinstance(source, Command):
+            command, *arguments = source.words
+            parameters = StdioServerParameters(command=command, args=arguments, env=dict(source.environment))
+            self._process = ProcessTransport(parameters, bounds, None)
+            self.transport = SafeTransport(self._process)
+        else:
+            refusals: Refusals = {}
+            self.transport = SafeTransport(over_http(source.url, source.headers, bounds, refusals), refusals=refusals)
+
+    async def stray(self, _problem: Exception) -> None:
+        """Count what is not a JSON-RPC message."""
+        self._unreadable += 1
+
+    def describe(self, error: mcp.MCPError) -> str:
+        """What an error says, as a sentence that continues the server's name."""
+        if self._bounds.exceeded is not None:
+            return f"sends too much: {self._bounds.exceeded}; raise the limit with --max-bytes"
+        better = self.transport.explain(error)
+        if not isinstance(better, ConnectError):
+            return f"answers with an error: {to_one_line(better.message)[:500]} ({better.code})"
+        fix = ""
+        if isinstance(better, Unauthorized | Forbidden):
+            fix = "; add credentials with --header"
+        elif better.why.startswith("cannot be reached"):
+            fix = "; check the URL, and that the server runs"
+        return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
+
+    def strays(self) -> str:
+        """A hint if standard output had something other than messages."""
+        if not self._unreadable:
+            return ""
+        lines = "a line that is" if self._unreadable == 1 else f"{self._unreadable} lines that are"
+        return f"; it sent {lines} not JSON-RPC"
+
+    def quote_log(self) -> str:
+        """The start and the end of what a process wrote to standard error."""
+        return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
+
+
+class _Connection:
+    """Requests to one server, each until its raw result, in the revision that was agreed on."""
+
+    def __init__(self, dispatcher: JSONRPCDispatcher) -> None:
+        self._dispatcher = dispatcher
+        self.revision = LATEST_MODERN_VERSION
+
+    async def ask(self, method: str, seconds: float | None = None, **params: Any) -> dict[str, Any]:
+        """The result of one request."""
+        if self.revision in MODERN_PROTOCOL_VERSIONS:
+            params["_meta"] = {
+                mcp_types.PROTOCOL_VERSION_META_KEY: self.revision,
+                mcp_types.CLIENT_INFO_META_KEY: _INFO,
+                mcp_types.CLIENT_CAPABILITIES_META_KEY: {},
+            }
+        options = self._options(method)
+        if seconds is not None:
+            options["timeout"] = seconds
+        return await self._dispatcher.send_raw_request(method, params, options)
+
+    async def agree(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Agree on a revision; the server's information and its capabilities.
+
+        A server that knows `server/discover` is asked without a handshake; any other gets one (MCP 2026-07-28,
+        basic/lifecycle). One that refuses the handshake is asked again: it may have started slowly.
+        """
+        for last in (False, True):
+            try:
+                self.revision = LATEST_MODERN_VERSION
+                answer = await self.ask("server/discover", _PROBE)
+            except mcp.MCPError as error:
+                if error.code == mcp_types.CONNECTION_CLOSED:
+                    raise
+                answer = {}
+            if LATEST_MODERN_VERSION in _list(answer.get("supportedVersions")):
+                stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
+                return _describe_server(answer, stamped or answer.get("serverInfo"))
+            try:
+                return await self._shake_hands()
+            except mcp.MCPError as error:
+                if error.code != mcp_types.UNSUPPORTED_PROTOCOL_VERSION or last:
+                    raise
+        raise AssertionError("the second try returns or raises")
+
+    async def agree_on(self, revision: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Speak one revision, or the one that the server offers in its place; as `agree`.
+
+        Raises:
+            UnreachableError: The server does not know a revision without a handshake.
+        """
+        if revision not in MODERN_PROTOCOL_VERSIONS:
+            return await self._shake_hands(revision)
+        self.revision = revision
+        try:
+            answer = await self.ask("server/discover", _PROBE)
+        except mcp.MCPError as error:
+            if error.code == mcp_types.CONNECTION_CLOSED:
+                raise
+            answer = {}
+        if revision not in _list(answer.get("supportedVersions")):
+            raise UnreachableError(f"does not speak the revision {revision}")
+        stamped = _dict(answer.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY)
+        return _describe_server(answer, stamped or answer.get("serverInfo"))
+
+    async def _shake_hands(self, asked: str = LATEST_HANDSHAKE_VERSION) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        self.revision = asked
+        answer = await self.ask("initialize", protocolVersion=asked, capabilities={}, clientInfo=_INFO)
+        revision = answer.get("protocolVersion")
+        if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
+            raise UnreachableError(f"uses an unknown revision of the protocol: {to_one_line(repr(revision))}")
+        self.revision = str(revision)
+        await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
+        return _describe_server(answer, answer.get("serverInfo"))
+
+    def _options(self, method: str) -> CallOptions:
+        headers = {MCP_PROTOCOL_VERSION_HEADER: self.revision}
+        if self.revision in MODERN_PROTOCOL_VERSIONS:
+            headers[MCP_METHOD_HEADER] = method
+        return {"headers": headers, "cancel_on_abandon": method not in ("initialize", "server/discover")}
+
+
+@asynccontextmanager
+async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[_Connection]:
+    dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.stray)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(dispatcher.run, _answer, _hear)
+        yield _Connection(dispatcher)
+        tasks.cancel_scope.cancel()
+
+
+async def _answer(_context: Any, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Answer requests of the server: a ping succeeds, everything else is an unknown method."""
+    if method == "ping":
+        return {}
+    raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+
+
+async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) -> None:
+    """Ignore the server's notifications."""
+
+
+async def _list_everything(
+    connection: _Connection, answered: Callable[[], None], revision: str | None
+) -> ServerListing:
+    info, capabilities = await (connection.agree() if revision is None else connection.agree_on(revision))
+    answered()
+    sections: dict[str, Sequence[Any]] = {}
+    notes: list[str] = []
+    for section in SECTIONS:
+        # Some servers have tools and do not say so.
+        if section.capability not in capabilities and section is not TOOLS:
+            continue
+        try:
+            sections[section.name] = await _list_pages(connection, section)
+        except mcp.MCPError as error:
+            if error.code == mcp_types.CONNECTION_CLOSED or (section is TOOLS and section.capability in capabilities):
+                raise
+            if error.code != mcp_types.METHOD_NOT_FOUND:
+                notes.append(
+                    f"`{section.method}` failed, so its entries are missing: {to_one_line(error.message)[:500]}"
+                )
+    return ServerListing(connection.revision, info, capabilities, sections, tuple(notes))
+
+
+async def _list_pages(connection: _Connection, section: Section) -> Sequence[Any]:
+    """All entries of a list."""
+    entries: list[Any] = []
+    prefix = f"answers `{section.method}`"
+
+    async def fetch(cursor: str | None) -> dict[str, Any]:
+        if len(entries) > MAX_ENTRIES:
+            raise UnreachableError(f"{prefix} with a list that has more than {MAX_ENTRIES:,} entries")
+        parameters: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        page = await connection.ask(section.method, **parameters)
+        if not isinstance(page.get(section.name), list):
+            raise UnreachableError(f"{prefix} without a list of `{section.name}`")
+        if not isinstance(page.get("nextCursor"), str | None):
+            raise UnreachableError(f"{prefix} with a cursor that is not a string")
+        return page
+
+    try:
+        async for page in follow_pages(fetch, lambda page: page.get("nextCursor")):
+            entries += page[section.name]
+    except EndlessError as error:
+        raise UnreachableError(f"{prefix} with a list that {error}") from None
+    return entries
+
+
+def _describe_server(answer: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The server's information with its instructions, and its capabilities."""
+    instructions = {"instructions": answer["instructions"]} if "instructions" in answer else {}
+    return {**_dict(info), **instructions}, _dict(answer.get("capabilities"))
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

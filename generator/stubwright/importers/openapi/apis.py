@@ -1,0 +1,381 @@
+"""What the tools call: base URLs and credentials, both from the environment.
+
+Takes the servers and security schemes that operations name; gives the entries of `apis` in the manifest. Secrets are
+never in a document, so each scheme becomes the name of a variable, made from the server's name and the scheme's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urljoin, urlsplit
+
+from stubwright import http, naming
+from stubwright.diagnostics.suggestions import shorten
+from stubwright.importers.openapi import operations
+from stubwright.importers.openapi.documents import UnsupportedError, mapping
+from stubwright.importers.openapi.naming import SelectionError
+from stubwright_runtime.http import servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.importers.openapi.documents import Documents, Located
+    from stubwright.importers.openapi.operations import Operation
+    from stubwright.importers.openapi.options import Auth
+    from stubwright.ir import Json
+
+
+_SCOPE: Final = re.compile(r"[!#-\[\]-~]+")
+"""A scope (RFC 6749, section 3.3)."""
+
+_SHOWN: Final = 5
+"""How many servers a note names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an operation calls: the name of an API, and the security that it needs; None is the API's own."""
+
+    api: str
+    security: Sequence[Sequence[str]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A key that the server sends: its security scheme, and the place and the name that the key has in a request."""
+
+    scheme: str
+    where: str
+    name: str
+
+    def is_at(self, where: str, name: str) -> bool:
+        """Whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
+        same = self.name.lower() == name.lower() if where == "header" else self.name == name
+        return self.where == where and same
+
+
+@dataclass(slots=True)
+class Apis:
+    """The APIs of a document, collected while its operations are converted.
+
+    Attributes:
+        documents: The document.
+        name: The name of the generated server.
+        server: Which of the document's servers is called, where it has several; by default the first.
+        auth: How the server authenticates, in place of what the document says.
+        entries: The entries of `apis`.
+    """
+
+    documents: Documents
+    name: str
+    server: str | None = None
+    auth: Auth | None = None
+    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _by_base: dict[str, str] = field(default_factory=dict)
+
+    def find_credentials(self, operation: Operation) -> Sequence[Credential]:
+        """The keys that calls of an operation send in a place that a parameter could have.
+
+        An operation that says that it needs none has none: its parameters are its own.
+
+        Raises:
+            UnsupportedError: As `find_target`.
+        """
+        if self._find_security(operation.at) == [] and self.auth is None:
+            return []
+        return _list_credentials(
+            {name: auth for alternative in self._find_schemes(operation) or () for name, auth in alternative.items()}
+        )
+
+    def find_target(self, operation: Operation) -> Target:
+        """What an operation calls.
+
+        Raises:
+            UnsupportedError: It needs a security scheme that is not supported.
+        """
+        schemes = self._find_schemes(operation)
+        server = self._find_server(operation)
+        url = server.url
+        if url not in self._by_base:
+            name = self._make_name(url)
+            self._by_base[url] = name
+            base: dict[str, Any] = {"baseUrl": url} if "://" in url else {}
+            prefix_words = [] if name == _make_slug(self.name) else [name]
+            base["baseUrlEnv"] = make_variable(self.name, *prefix_words, "base url")
+            if server.variables:
+                base["variables"] = {
+                    variable_name: {"env": make_variable(self.name, *prefix_words, variable_name), **variable_entry}
+                    for variable_name, variable_entry in server.variables.items()
+                }
+            base["output"] = "lenient"  # APIs often do not return what their documents say
+            self.entries[name] = base
+        api = self.entries[self._by_base[url]]
+        used = {scheme: auth for alternative in schemes or () for scheme, auth in alternative.items()}
+        if used:
+            api.setdefault("auth", {}).update(
+                {key: auth for key, auth in used.items() if key not in api.get("auth", {})}
+            )
+        for scheme, scopes in self._find_scopes(operation):
+            if api.get("auth", {}).get(scheme, {}).get("type") == "oauth2" and scheme in used:
+                all_scopes = [*api["auth"][scheme].get("scopes", ()), *scopes]
+                api["auth"][scheme] |= {"scopes": [*dict.fromkeys(all_scopes)]} if all_scopes else {}
+        return Target(self._by_base[url], None if schemes is None else [list(alternative) for alternative in schemes])
+
+    @property
+    def bases(self) -> dict[str, str]:
+        """The base URL of each API, or its path where the document names no host."""
+        return {name: url for url, name in self._by_base.items()}
+
+    def _make_name(self, url: str) -> str:
+        own = _make_slug(self.name)
+        if not self._by_base:
+            return own
+        parts = urlsplit(url)
+        name = _make_slug(f"{parts.netloc} {parts.path}")
+        while name in self.entries:
+            name += "_"
+        return name
+
+    def _find_url(self, operation: Operation | None) -> str:
+        return self._find_server(operation).url
+
+    def _find_server(self, operation: Operation | None) -> Server:
+        """The server of an operation, or of the document: the one that is wanted, otherwise the first."""
+        own = () if operation is None else (operation.at, operation.item)
+        for holder in (*own, self.documents.root):
+            bases = self._list_servers(holder)
+            if bases:
+                number = int(self.server) if self.server is not None and self.server.isdecimal() else None
+                if number is not None:
+                    return bases[number - 1] if holder.pointer == () and 0 < number <= len(bases) else bases[0]
+                return next((base for at, base in self._locate_servers(holder) if self._is_wanted(at)), bases[0])
+        return Server(self._get_origin_path(), {}, "")
+
+    def _get_origin_path(self) -> str:
+        origin = self.documents.origin
+        return "" if origin is None else urljoin(origin, "/").rstrip("/")
+
+    def _list_servers(self, holder: Located) -> list[Server]:
+        return [base for _, base in self._locate_servers(holder)]
+
+    def _locate_servers(self, holder: Located) -> list[tuple[Located, Server]]:
+        return [(at, _read_server(at, self.documents.origin)) for at in self.documents.items(holder, "servers")]
+
+    def _is_wanted(self, server: Located) -> bool:
+        wanted = (self.server or "").rstrip("/")
+        url, description = server.field("url"), server.field("description")
+        return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
+
+    def note_other_servers(self) -> list[str]:
+        """A note on the servers of the document that are not called, if there are any.
+
+        Raises:
+            SelectionError: The one that is wanted is not one of them.
+        """
+        located = self._locate_servers(self.documents.root)
+        called_server = self._find_server(None)
+        if self.server is not None:
+            is_number = self.server.isdecimal() and 0 < int(self.server) <= len(located)
+            if not is_number and not any(self._is_wanted(at) for at, _ in located):
+                choices = "; ".join(f"{number}: {base.label}" for number, (_, base) in enumerate(located, 1)) or "none"
+                raise SelectionError(f"`{self.server}` is not one of the document's servers ({choices})")
+        others = [f"`{shorten(base.label, 100)}`" for _, base in located if base.url != called_server.url]
+        if not others:
+            return []
+        more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+        setting = make_variable(self.name, "base url")
+        note = f"the server calls `{called_server.url}`; the document also has {', '.join(others[:_SHOWN])}{more}"
+        return [f"{note}; choose one with --server, or set `{setting}` in the environment"]
+
+    def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
+        """The alternatives of an operation, each with its schemes; None if the document does not say.
+
+        An operation that needs none, although others of the document do, is called without credentials first, and with
+        those of the others if that is refused, because documents often say so of operations that do need them. On
+        another host it is always called without, and so is one with a parameter where the key would go, because the key
+        would be there twice. If credentials are optional, they are sent.
+        """
+        if self.auth is not None:
+            return [_make_credential(self.auth, self.name)]
+        own = self._find_security(operation.at)
+        requirements = own or self._find_security(self.documents.root)
+        if requirements is None:
+            return None
+        alternatives: list[dict[str, dict[str, Json]]] = []
+        reason = ""
+        for requirement in requirements:
+            try:
+                alternatives.append({name: self._find_scheme(name) for name in mapping(requirement)})
+            except UnsupportedError as error:
+                reason = str(error)
+        if own == []:
+            if self._find_url(operation) != self._find_url(None):
+                return []
+            places = operations.list_places(self.documents, operation)
+            others = [
+                alternative
+                for alternative in alternatives
+                if not any(key.is_at(*place) for key in _list_credentials(alternative) for place in places)
+            ]
+            return [{}, *(alternative for alternative in others if alternative)]
+        if reason and not alternatives:
+            raise UnsupportedError(reason)
+        return sorted(alternatives, key=lambda alternative: not alternative)
+
+    def _find_scopes(self, operation: Operation) -> Iterator[tuple[str, list[str]]]:
+        """The scopes that an operation needs, by scheme."""
+        if self.auth is not None:
+            return
+        for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
+            for name, scopes in mapping(requirement).items():
+                listed = scopes if isinstance(scopes, list) else []
+                yield name, [one for one in listed if isinstance(one, str) and _SCOPE.fullmatch(one)]
+
+    def _find_security(self, holder: Located) -> list[Json] | None:
+        """The `security` of an operation or of the document; None if it has none."""
+        at = holder.get("security")
+        value = None if at is None else self.documents.follow(at, "`security`").value
+        return value if isinstance(value, list) else None
+
+    def _find_scheme(self, name: str) -> dict[str, Json]:
+        components = self.documents.root.get("components")
+        holder = None if components is None else self.documents.follow(components, "`components`")
+        described = [] if holder is None else self.documents.entries(holder, "securitySchemes")
+        at = dict(described).get(name)
+        if at is None:
+            raise UnsupportedError(f"it needs the security scheme `{name}`, which is not described")
+        at = self.documents.resolve(at)
+        kind, scheme = at.field("type"), str(at.field("scheme") or "").lower()
+        env = make_variable(self.name, name)
+        if kind == "oauth2" and (grant := self._find_grant(at, env)):
+            return {"type": "oauth2", **grant, "env": env}
+        if kind in ("oauth2", "openIdConnect") or (kind == "http" and scheme == "bearer"):
+            return {"type": "bearer", "env": env}
+        if kind == "http" and scheme == "basic":
+            return {"type": "basic", "usernameEnv": f"{env}_USERNAME", "passwordEnv": f"{env}_PASSWORD"}
+        where, key = at.field("in"), at.field("name")
+        if where == "header" and isinstance(key, str) and not http.is_key_header(key):
+            raise UnsupportedError(f"it needs the security scheme `{name}`, whose key cannot be in the header `{key}`")
+        if kind == "apiKey" and where in ("header", "query", "cookie") and isinstance(key, str) and key:
+            return {"type": "apiKey", "in": where, "name": key, "env": env}
+        raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
+
+    def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
+        """How the server gets tokens by itself; empty if it cannot, and has to be given one."""
+        flows = dict(scheme.entries("flows"))
+        for flow in ("clientCredentials", "authorizationCode"):
+            url = flows[flow].field("tokenUrl") if flow in flows else None
+            token_url = urljoin(f"{self._find_url(None)}/", url.strip()) if isinstance(url, str) else ""
+            if http.is_token_url(token_url):
+                settings = {"clientIdEnv": f"{env}_CLIENT_ID", "clientSecretEnv": f"{env}_CLIENT_SECRET"}
+                if flow == "authorizationCode":
+                    settings["refreshTokenEnv"] = f"{env}_REFRESH_TOKEN"
+                return {"flow": flow, "tokenUrl": token_url, **settings}
+        return {}
+
+
+def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
+    """The API keys among the schemes, with their places in a request."""
+    return [
+        Credential(scheme, str(auth["in"]), str(auth["name"]))
+        for scheme, auth in schemes.items()
+        if auth["type"] == "apiKey"
+    ]
+
+
+def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
+    """The scheme that the user wants, by its name."""
+    name = {"bearer": "token", "basic": "user", "apiKey": "key", "clientCredentials": "client"}[auth.kind]
+    env = make_variable(server, name)
+    settings: dict[str, Json] = {"type": auth.kind, "env": env}
+    if auth.kind == "basic":
+        settings = {"type": "basic", "usernameEnv": make_variable(server, "username")}
+        settings["passwordEnv"] = make_variable(server, "password")
+    elif auth.kind == "apiKey":
+        settings = {"type": "apiKey", "in": auth.where, "name": auth.detail, "env": env}
+    elif auth.kind == "clientCredentials":
+        settings = {"type": "oauth2", "flow": auth.kind, "tokenUrl": auth.detail}
+        settings |= {"clientIdEnv": f"{env}_ID", "clientSecretEnv": f"{env}_SECRET"}
+        settings["env"] = make_variable(server, "token")
+    return {name: settings}
+
+
+def make_variable(*parts: str) -> str:
+    """An environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
+    words: list[str] = []
+    for part in parts:
+        spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
+        new_words = [word.upper() for word in naming.words(spaced) if word.isascii()]
+        if words and new_words[: len(words)] == words:
+            new_words = new_words[len(words) :]
+        words += new_words
+    text = "_".join(words)
+    return text if text[:1].isalpha() else f"API_{text}"
+
+
+def _make_slug(name: str) -> str:
+    return "_".join(word.lower() for word in naming.words(name)) or "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server of a document: its URL without a slash at the end, perhaps with variables in braces, and those.
+
+    A URL without a host is a path. `label` is how the document calls it.
+    """
+
+    url: str
+    variables: Mapping[str, Mapping[str, Json]]
+    label: str
+
+
+def _read_server(server: Located, origin: str | None) -> Server:
+    """A server, in which variables have their values, except for those that the environment can set.
+
+    Args:
+        server: Where it stands.
+        origin: The URL that the document is from, which a URL without a host is relative to.
+    """
+    url = server.field("url")
+    description = server.field("description")
+    label = f"{url} ({description})" if isinstance(description, str) and description.strip() else str(url)
+    if not isinstance(url, str):
+        return Server("", {}, label)
+    described = {name: variable_ for name, variable_ in server.entries("variables") if f"{{{name}}}" in url}
+    settable = {name: variable_ for name, variable_ in described.items() if _can_be_set(name, variable_, url)}
+    fixed = {name: variable_.field("default") for name, variable_ in described.items() if name not in settable}
+    template = http.VARIABLE.sub(lambda match: str(fixed.get(match[1], match[0])), url).strip()
+    filled = http.VARIABLE.sub(
+        lambda match: str(settable[match[1]].field("default")) if match[1] in settable else match[0], template
+    )
+    if origin is not None and not http.VARIABLE.search(filled) and "://" not in template.partition("/")[0] + "//":
+        template = filled = urljoin(origin, filled)
+    parts = http.split(filled)
+    if parts is None:
+        return Server("", {}, label)
+    is_whole = parts.scheme in ("http", "https") and parts.netloc and not http.VARIABLE.search(filled)
+    if is_whole and not (parts.query or parts.fragment or parts.username):
+        variables = {name: _read_variable(variable_) for name, variable_ in settable.items()}
+        return Server(template.rstrip("/"), variables, label)
+    return Server(parts.path.rstrip("/") if not parts.scheme else "", {}, label)
+
+
+def _can_be_set(name: str, variable: Located, url: str) -> bool:
+    """Whether the environment can set a variable: the value cannot leave its place, and it is not the only one."""
+    allowed = _read_variable(variable)
+    listed = allowed.get("enum")
+    if url.startswith(f"{{{name}}}"):
+        return isinstance(listed, list) and {*listed} == {"http", "https"}
+    values = [allowed["default"], *(listed if isinstance(listed, list) else ())]
+    return (listed is None or len(listed) > 1) and all(servers.is_part(str(value)) for value in values)
+
+
+def _read_variable(variable: Located) -> dict[str, Any]:
+    """A variable's default, and the values that it may have; the default is one of them (3.1.1, section 4.8.6)."""
+    default, listed = str(variable.field("default") or ""), variable.field("enum")
+    if not isinstance(listed, list) or not listed:
+        return {"default": default}
+    return {"default": default, "enum": [*dict.fromkeys([default, *map(str, listed)])]}

@@ -1,0 +1,441 @@
+"""What an operation takes, as a tool's arguments and as the places of an HTTP request that they go to.
+
+Takes an operation; gives the `inputSchema` and the part of the `http` binding that says where each argument goes.
+
+An argument is called like its parameter, with `_` for each run of characters that clients refuse in names. Where
+parameters of one operation would meet, each of them gets its place in front: `path_id`, `query_id`. The properties of a
+body that is an object are arguments of their own, unless one of them would meet a parameter; then, and for any other
+body, the whole of it is the argument `body`. A body that is optional but has required properties is always
+sent, because most documents only forgot to say that it is required.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.http import VARIABLE
+from stubwright.importers.openapi import media as media_types
+from stubwright.importers.openapi import operations
+from stubwright.importers.openapi.documents import Located, UnsupportedError
+from stubwright.importers.openapi.operations import Parameter
+from stubwright.importers.openapi.schemas import drop_text
+from stubwright_runtime.http.media import is_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stubwright.importers.openapi.apis import Credential
+    from stubwright.importers.openapi.operations import Operation
+    from stubwright.importers.openapi.options import Options
+    from stubwright.importers.openapi.schemas import FlatObject, Schemas
+    from stubwright.ir import Json
+
+BODY = "body"
+"""The argument that a whole body is."""
+
+_REFUSED = re.compile(r"[^A-Za-z0-9_.-]+")
+_LONGEST = 64
+_SECTIONS: Final = {"query": "query", "header": "headers", "cookie": "cookies", "path": "path"}
+_DEFAULTS: Final = {"path": ("simple", False), "query": ("form", True), "header": ("simple", False)}
+_BODILESS = frozenset({"get", "head", "options"})
+"""Methods whose body has no meaning (RFC 9110, 9.3) and is ignored (3.0.4, section 4.7.10.1)."""
+
+_BODIED = frozenset({"post", "put", "patch", "query"})
+
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """An `inputSchema`, where its properties go in the request, and the shared schemas that it refers to.
+
+    `withheld` has the credentials that the document lists as parameters, too; `examples` are the document's own of the
+    body, as arguments.
+    """
+
+    schema: Mapping[str, Json]
+    http: Mapping[str, Json]
+    uses: frozenset[str]
+    withheld: Sequence[Credential] = ()
+    examples: Sequence[Mapping[str, Json]] = ()
+
+
+@dataclass(slots=True)
+class _Builder:
+    properties: dict[str, Json] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    http: dict[str, Any] = field(default_factory=dict)
+    uses: set[str] = field(default_factory=set)
+    additional: Json = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """A request body in the media type that was chosen."""
+
+    media: str
+    entry: Located
+    required: bool
+    description: str | None
+    kind: str
+
+    @property
+    def schema(self) -> Located | None:
+        """Its schema."""
+        return self.entry.get("schema")
+
+
+def make_arguments(
+    operation: Operation, schemas: Schemas, options: Options, keys: Sequence[Credential] = ()
+) -> Arguments:
+    """The arguments of an operation.
+
+    Args:
+        operation: The operation.
+        schemas: What converts its schemas.
+        options: What the user prefers.
+        keys: The credentials that the server sends. A parameter that is one of them is not an argument.
+
+    Raises:
+        UnsupportedError: It needs something that is not supported.
+    """
+    described_parameters = operations.list_parameters(schemas.documents, operation)
+    described_parameters += _find_undescribed(operation, described_parameters)
+    withheld = [
+        key for key in keys if any(key.is_at(parameter.where, parameter.name) for parameter in described_parameters)
+    ]
+    parameters = [
+        parameter
+        for parameter in described_parameters
+        if not any(key.is_at(parameter.where, parameter.name) for key in withheld)
+    ]
+    body = _choose_body(operation, schemas, options.media_types)
+    flattened = _flatten(operation, body, parameters, schemas) if body is not None else None
+    names = name_arguments(parameters, has_body=body is not None and flattened is None and not _is_empty_object(body))
+    builder = _Builder()
+    builder.http["url"] = _make_url(operation, parameters, names)
+    for parameter, name in zip(parameters, names, strict=True):
+        builder.properties[name] = _convert_parameter(parameter, schemas, builder)
+        if parameter.required:
+            builder.required.append(name)
+        _place_parameter(parameter, name, builder.http)
+    if body is not None and not (flattened is None and _is_empty_object(body)):
+        if body.kind != "json" or body.media != "application/json":
+            builder.http["contentType"] = body.media
+            if body.kind == "form" and (fields := _find_styles(body)):
+                builder.http["fields"] = fields
+        if flattened is None:
+            _add_body(body, schemas, builder)
+        else:
+            _add_properties(flattened, body, schemas, builder)
+    examples = [] if body is None else _list_examples(body, schemas, is_flat=flattened is not None)
+    schema: dict[str, Json] = {"type": "object", "properties": builder.properties}
+    if builder.required:
+        schema["required"] = builder.required
+    if builder.additional is not None:
+        schema["additionalProperties"] = builder.additional
+    return Arguments(schema, builder.http, frozenset(builder.uses), withheld, examples)
+
+
+def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
+    """The examples of a body that is JSON or a form, as arguments."""
+    if body.kind not in ("json", "form"):
+        return []
+    examples = operations.list_examples(schemas.documents, body.entry)
+    if is_flat:
+        return [example for example in examples if isinstance(example, dict)]
+    return [{BODY: example} for example in examples]
+
+
+def _find_undescribed(operation: Operation, described: Sequence[Parameter]) -> list[Parameter]:
+    """The parameters that only the path names, which are strings."""
+    known = {parameter.name for parameter in described if parameter.where == "path"}
+    text = Located({"type": "string"}, operation.at.file, operation.at.pointer)
+    inside = dict.fromkeys(VARIABLE.findall(operation.path.partition("#")[0].partition("?")[0]))
+    return [
+        Parameter(name, "path", True, "simple", False, False, None, text, None, False, None)
+        for name in inside
+        if name and name not in known
+    ]
+
+
+def _is_empty_object(body: _Body) -> bool:
+    """Whether a body is an object without properties, and optional."""
+    if body.required or body.schema is None or not isinstance(body.schema.value, dict):
+        return False
+    schema = body.schema.value
+    return (
+        schema.get("type") == "object" and not (schema.keys() - {"type", "properties"}) and not schema.get("properties")
+    )
+
+
+def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
+    """The argument of each parameter, all of them different; `has_body` says that `body` is taken."""
+    plain_names = [to_argument_name(parameter.name) for parameter in parameters]
+    meetings = Counter(plain_names + [BODY] * has_body)
+    taken = set(plain_names) | {BODY}
+    names = []
+    for parameter, name in zip(parameters, plain_names, strict=True):
+        if meetings[name] > 1:
+            placed = to_argument_name(f"{parameter.where}_{name}")
+            if placed in taken:
+                placed = to_argument_name(f"{placed}_{_digest(f'{parameter.where} {parameter.name}')}")
+            name = placed
+            taken.add(name)
+        names.append(name)
+    return names
+
+
+def to_argument_name(name: str) -> str:
+    """A name that every client accepts for an argument: up to 64 letters, digits, `_`, `.` and `-`."""
+    allowed = _REFUSED.sub("_", name)
+    if allowed != name:
+        allowed = allowed.strip("_") or "parameter"
+    return allowed if len(allowed) <= _LONGEST else f"{allowed[: _LONGEST - 7]}_{_digest(name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+
+
+def _make_url(operation: Operation, parameters: list[Parameter], names: list[str]) -> str:
+    """The path with its parameters' arguments in braces."""
+    by_wire = {
+        parameter.name: name for parameter, name in zip(parameters, names, strict=True) if parameter.where == "path"
+    }
+    url = operation.path.partition("#")[0]  # a fragment is never sent (RFC 9110, 7.1)
+    path, mark, fixed_query = url.partition("?")  # some tell operations apart by a fragment, or by a query
+    if not path.startswith("/") or re.search(r"[{}\s]", fixed_query):
+        raise UnsupportedError(f"`{url}` is not a path")
+    inside = VARIABLE.findall(path)
+    lacking = [name for name in inside if name not in by_wire]
+    if lacking or re.search(r"[{}]", VARIABLE.sub("", path)):
+        raise UnsupportedError(f"the document does not say what `{{{lacking[0] if lacking else ''}}}` in its path is")
+    if unplaced := [name for name in by_wire if name not in inside]:
+        raise UnsupportedError(f"its path has no place for the parameter `{unplaced[0]}`")
+    return VARIABLE.sub(lambda match: f"{{{by_wire[match[1]]}}}", path) + mark + fixed_query
+
+
+def _convert_parameter(parameter: Parameter, schemas: Schemas, builder: _Builder) -> Json:
+    schema: Json = {}
+    if parameter.schema is not None:
+        schema, uses = schemas.convert(parameter.schema, "request")
+        builder.uses |= uses
+    if schema is True:
+        schema = {}
+    if not isinstance(schema, dict):
+        return schema
+    if parameter.description is not None:
+        schema = {**schema, "description": parameter.description}
+    if parameter.deprecated:
+        schema = {**schema, "deprecated": True}
+    if parameter.example is not None and "examples" not in schema:
+        schema = {**schema, "examples": [parameter.example]}
+    return drop_text(schema)
+
+
+def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> None:
+    entry: dict[str, Json] = {"value": f"{{{name}}}"}
+    if parameter.content is not None:
+        entry["contentType"] = parameter.content
+    else:
+        style, explode = _DEFAULTS.get(parameter.where, ("form", True))
+        if parameter.style != style:
+            entry["style"] = parameter.style
+            explode = False
+        if parameter.explode != explode:
+            entry["explode"] = parameter.explode
+        if parameter.reserved and parameter.where == "query":
+            entry["reserved"] = True
+    is_plain = len(entry) == 1
+    if parameter.where == "path":
+        if not is_plain:
+            del entry["value"]
+            http.setdefault("path", {})[name] = entry
+        return
+    http.setdefault(_SECTIONS[parameter.where], {})[parameter.name] = entry["value"] if is_plain else entry
+
+
+def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
+    """The body in the best of its media types: those that are preferred, then JSON, then forms, then text and bytes."""
+    at = operations.find_body(schemas.documents, operation)
+    if at is None:
+        return None
+    if operation.method in _BODILESS:
+        if at.field("required") is True:
+            raise UnsupportedError(f"it is a {operation.method.upper()} that needs a body")
+        return None
+    content = operations.list_media_types(schemas.documents, at)
+    if not content:
+        raise UnsupportedError("its body has no media type")
+    kinds = {media: _find_kind(media, entry, schemas) for media, entry in content}
+    best = media_types.order(kinds, preferred, lambda media: _KINDS.index(kinds[media]) - 1)
+    if not best:
+        raise UnsupportedError(f"its body is {', '.join(f'`{media}`' for media in kinds)}")
+    media, entry, description = best[0], dict(content)[best[0]], at.field("description")
+    return _Body(
+        media=media_types.make_concrete(media, entry.get("schema")) or media,
+        entry=entry,
+        required=at.field("required") is True,
+        description=description if isinstance(description, str) and description.strip() else None,
+        kind=str(kinds[media]),
+    )
+
+
+_KINDS: Final = (None, "json", "form", "multipart", "text", "bytes")
+"""The kinds of bodies, the best first after the one that cannot be sent."""
+
+
+def _find_kind(media: str, entry: Located, schemas: Schemas) -> str | None:
+    schema = entry.get("schema")
+    with suppress(UnsupportedError):  # whoever converts the schema says so
+        schema = None if schema is None else schemas.documents.resolve(schema)
+    sent = media_types.make_concrete(media, schema)
+    if sent is None or (media_types.is_any(media) and schema is None):
+        return None
+    plain = media_types.strip_parameters(sent)
+    if media_types.is_json(plain):
+        return "json"
+    if "itemSchema" in (entry.value if isinstance(entry.value, dict) else ()):
+        return None
+    if plain in (FORM, MULTIPART):
+        is_form = plain == FORM
+        return None if _is_encoded(entry, is_form=is_form) else "form" if is_form else "multipart"
+    if plain.startswith("multipart/"):
+        return None
+    is_binary = schema is not None and schema.field("format") == "binary"
+    if is_text(plain) and not is_binary and (schema is None or schema.field("type") == "string"):
+        return "text"
+    return "bytes" if _is_bytes(plain) or is_binary or schema is None else None
+
+
+_BYTES = frozenset({"application/octet-stream", "application/pdf", "application/zip", "application/gzip"})
+
+
+def _is_bytes(media: str) -> bool:
+    return media.startswith(("image/", "audio/", "video/", "font/")) or media in _BYTES
+
+
+def _is_encoded(entry: Located, *, is_form: bool) -> bool:
+    """Whether a form has an encoding for a part that is not supported (3.1.1, "Encoding Object")."""
+    for _, part in entry.entries("encoding"):
+        encoding = part.value if isinstance(part.value, dict) else {}
+        media = encoding.get("contentType", "text/plain")
+        if not isinstance(media, str) or encoding.get("headers"):
+            return True
+        has_style = bool(encoding.keys() & {"style", "explode"})
+        if (has_style and not is_form) or encoding.get("style", "form") not in _FORM_STYLES:
+            return True
+    return False
+
+
+_PLAIN = ("string", "integer", "number", "boolean")
+"""Types that are written as they are, whatever the media type of their part is."""
+
+_FORM_STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
+
+
+def _find_styles(body: _Body) -> dict[str, Json]:
+    """The styles of a form's fields, if it has any."""
+    styles: dict[str, Json] = {}
+    for name, part in body.entry.entries("encoding"):
+        style = {key: part.field(key) for key in ("style", "explode") if part.field(key) is not None}
+        if style and "contentType" not in (part.value or {}):
+            styles[name] = style
+    return styles
+
+
+def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> FlatObject | None:
+    """The body's properties, if they can be arguments; otherwise None."""
+    if body.schema is None or body.kind not in ("json", "form", "multipart") or operation.method not in _BODIED:
+        return None
+    flat = schemas.flatten(body.schema)
+    if flat is None or not flat.properties:
+        return None
+    names = {to_argument_name(parameter.name) for parameter in parameters}
+    examples = operations.list_examples(schemas.documents, body.entry)
+    shown = {name for example in examples if isinstance(example, dict) for name in example}
+    properties = {
+        name: schema
+        for name, schema in flat.properties.items()
+        if name in shown or not schemas.has_flag(schema, "readOnly")
+    }
+    if not properties or any(name in names or name != to_argument_name(name) for name in properties):
+        return None
+    required = {
+        name for name in flat.required & properties.keys() if not schemas.has_flag(properties[name], "readOnly")
+    }
+    return type(flat)(properties, frozenset(required), flat.additional)
+
+
+def _add_properties(flat: FlatObject, body: _Body, schemas: Schemas, builder: _Builder) -> None:
+    for name, at in flat.properties.items():
+        schema, uses = schemas.convert(at, "request")
+        builder.uses |= uses
+        builder.properties[name] = (
+            _convert_part(schema, body.entry.get("encoding"), name) if body.kind == "multipart" else schema
+        )
+    builder.required += [name for name in flat.properties if name in flat.required]
+    builder.additional = None
+    if flat.additional is not None:
+        builder.additional, uses = schemas.convert(flat.additional, "request")
+        builder.uses |= uses
+
+
+def _add_body(body: _Body, schemas: Schemas, builder: _Builder) -> None:
+    schema: Json = {}
+    if body.kind == "multipart":
+        raise UnsupportedError("its form is not an object with properties that can be arguments")
+    if body.kind == "bytes":
+        schema = {"type": "string", "contentEncoding": "base64", **_find_base64_format(body.schema)}
+    elif body.schema is not None:
+        schema, uses = schemas.convert(body.schema, "request")
+        builder.uses |= uses
+    elif body.kind == "text":
+        schema = {"type": "string"}
+    if body.description is not None and isinstance(schema, dict):
+        schema = {**schema, "description": body.description}
+    builder.properties[BODY] = schema
+    if body.required:
+        builder.required.append(BODY)
+    builder.http["body"] = f"{{{BODY}}}"
+
+
+def _find_base64_format(schema: Located | None) -> dict[str, Json]:
+    """`format: byte` where the body is base64 on the wire, too (3.0.4, 3.1.1: "Considerations for File Uploads")."""
+    is_base64 = schema is not None and (schema.field("format") == "byte" or schema.field("contentEncoding") == "base64")
+    return {"format": "byte"} if is_base64 else {}
+
+
+def _convert_part(schema: Json, encoding: Located | None, name: str) -> Json:
+    """A part of a form; a file is base64 in the arguments and bytes in the request.
+
+    Of several media types that a file may have, it is sent as the first (3.0.4, section 4.7.15, `contentType`).
+    """
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(schema.get("items"), dict):
+        return {**schema, "items": _convert_part(schema["items"], encoding, name)}
+    part = encoding.get(name) if encoding is not None else None
+    content_type = part.field("contentType") if part is not None else None
+    content_type = content_type.lower() if isinstance(content_type, str) else ""
+    media = next((media_type.strip() for media_type in content_type.split(",") if "*" not in media_type), "")
+    is_file = _is_bytes(content_type) and not schema.keys() & {"type", "$ref", "allOf", "anyOf", "oneOf"}
+    if (
+        is_file
+        or schema.get("format") == "binary"
+        or ("contentMediaType" in schema and "contentEncoding" not in schema)
+    ):
+        keywords = {key: value for key, value in schema.items() if key != "format"}
+        media_keyword = {"contentMediaType": media} if media else {}
+        return drop_text({"type": "string", **keywords, "contentEncoding": "base64", **media_keyword})
+    if media and not media_types.is_json(media) and schema.get("type") not in _PLAIN:
+        raise UnsupportedError(f"the part `{name}` of its form is `{media}`")
+    return schema

@@ -1,0 +1,272 @@
+"""The files of an OpenAPI document, and the targets of references in them. Swagger 2.0 is read as OpenAPI 3.0.
+
+Takes the path of the root document and reads it, and other files below its folder when a reference names them. It
+gives values with their places. Nothing is fetched, and no file outside the folder is read
+(OpenAPI 3.1.1, section 4.6: references are relative to the document that they stand in).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from stubwright import paths
+from stubwright.compile.syntax import jsontext, yamltext
+from stubwright.diagnostics.suggestions import shorten
+from stubwright.importers import reading
+from stubwright.importers.openapi import swagger
+from stubwright.importers.reading import DocumentError
+from stubwright.jsonschema.pointers import pointer_text
+from stubwright_runtime.values.text import split_pointer
+
+if TYPE_CHECKING:
+    from stubwright.compile.source import Reader
+    from stubwright.compile.syntax.positions import Problem
+    from stubwright.ir import Json
+
+_VERSION = re.compile(r"3\.([012])(\.\d+)?(-.*)?")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_MAX_HOPS = 32
+"""How long a chain of references to references may be."""
+_LONGEST = 500
+"""Characters of a reference in a message, more than anyone writes by hand."""
+
+
+class UnsupportedError(ValueError):
+    """A part of the document needs something that is not supported, or that is not there; the message names it."""
+
+
+def explain(error: UnsupportedError | RecursionError) -> str:
+    """Why a part of the document was left out, for people."""
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A value, the file that it stands in (relative to the root document's folder), and its JSON pointer there."""
+
+    value: Json
+    file: str
+    pointer: tuple[str, ...]
+
+    @property
+    def reference(self) -> str:
+        """Where it stands, as a reference with its file: `api.yaml#/components/schemas/Pet`."""
+        return f"{self.file}{pointer_text(self.pointer)}"
+
+    def __truediv__(self, step: str) -> Located:
+        """The value below a key or an index. Raises KeyError or IndexError where there is none."""
+        below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
+        return Located(below, self.file, (*self.pointer, step))
+
+    def get(self, key: str) -> Located | None:
+        """The value below a key; None where this is no mapping, or has no such key."""
+        return self / key if isinstance(self.value, dict) and key in self.value else None
+
+    def field(self, key: str) -> Json:
+        """What stands below a key; None where this is no mapping, or has no such key."""
+        return self.value.get(key) if isinstance(self.value, dict) else None
+
+    def entries(self, key: str) -> list[tuple[str, Located]]:
+        """The entries of the mapping below a key; none where there is none."""
+        below = self.get(key)
+        if below is None or not isinstance(below.value, dict):
+            return []
+        return [(name, below / name) for name in below.value]
+
+    def items(self, key: str) -> list[Located]:
+        """The items of the list below a key; none where there is none."""
+        below = self.get(key)
+        if below is None or not isinstance(below.value, list):
+            return []
+        return [below / str(index) for index in range(len(below.value))]
+
+
+class Documents:
+    """The root document, and the other files that it is made of, each read once, when it is first asked for."""
+
+    def __init__(self, path: str, reader: Reader, *, is_alone: bool = False, origin: str | None = None) -> None:
+        """Read the root document.
+
+        Args:
+            path: The file.
+            reader: Where it comes from, and others that it refers to.
+            is_alone: Whether there are no others.
+            origin: The URL that it is from, if it is from one.
+
+        Raises:
+            DocumentError: It cannot be read, is not JSON or YAML, or is not an OpenAPI document of a version that is
+                supported.
+        """
+        self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
+        """What references stand for that were followed although the specification does not allow them, by place."""
+        self._reader = reader
+        self._is_alone = is_alone
+        self.origin = origin
+        """The URL that the document is from; servers without a host are relative to it (3.1.1, section 4.8.5)."""
+        self._folder, self._name = posixpath.split(path)
+        self._values: dict[str, Json] = {}
+        self._values[self._name] = self._read(self._name)
+        root = self._values[self._name]
+        if not isinstance(root, dict):
+            raise DocumentError("it is not an OpenAPI document: expected a mapping with `openapi`, `info` and `paths`")
+        self._swagger: dict[str, Json] | None = None
+        if str(root.get("swagger")) in ("2.0", "2"):
+            self._swagger = root
+            root = self._values[self._name] = swagger.convert(root)
+        if "swagger" in root:
+            raise DocumentError(
+                f"it is Swagger {shorten(str(root['swagger']))}; Swagger 2.0 and OpenAPI 3.0 to 3.2 can be imported"
+            )
+        version = root.get("openapi")
+        match = _VERSION.fullmatch(str(version)) if isinstance(version, str | float) else None
+        if match is None:
+            raise DocumentError(
+                f"its `openapi` is {shorten(str(version))}; OpenAPI 3.0, 3.1 and 3.2 can be imported"
+                if version is not None
+                else "it is not an OpenAPI document: it has no `openapi`, which says the version"
+            )
+        self.minor = int(match[1])
+        """Which 3.x it is."""
+
+    @property
+    def root(self) -> Located:
+        """The root document."""
+        return Located(self._values[self._name], self._name, ())
+
+    def resolve(self, at: Located) -> Located:
+        """What `at` is, or where it is a reference, what that leads to in the end.
+
+        A `description` or `summary` beside the reference replaces the one that is found (3.1.1, section 4.8.23).
+
+        Raises:
+            UnsupportedError: The reference leads nowhere, in a circle, or to what is not read.
+        """
+        beside: dict[str, Json] = {}
+        reference: Json = None
+        for _ in range(_MAX_HOPS):
+            reference = at.value.get("$ref") if isinstance(at.value, dict) else None
+            if not isinstance(reference, str):
+                if beside and isinstance(at.value, dict):
+                    return Located({**at.value, **beside}, at.file, at.pointer)
+                return at
+            if self.minor:
+                beside = {key: at.value[key] for key in ("summary", "description") if key in at.value} | beside
+            at = self.target(reference, at.file)
+        raise UnsupportedError(f"the reference `{shorten(str(reference), _LONGEST)}` goes round in a circle")
+
+    def follow(self, at: Located, what: str) -> Located:
+        """As `resolve`, for `what` the specification has no references for, but bundlers of documents follow them.
+
+        Raises:
+            UnsupportedError: As `resolve`; or something else stands beside the reference, which then means nothing.
+        """
+        if not isinstance(at.value, dict) or not isinstance(at.value.get("$ref"), str):
+            return at
+        beside = [key for key in at.value if key not in ("$ref", "summary", "description") and not key.startswith("x-")]
+        if beside:
+            raise UnsupportedError(f"`{beside[0]}` stands beside a reference in {at.reference}, which is undefined")
+        target = self.resolve(at)
+        self.followed.setdefault((at.file, at.pointer), what)
+        return target
+
+    def entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
+        """The entries of the mapping below a key, which may be a reference; none where there is none.
+
+        Raises:
+            UnsupportedError: As `follow`.
+        """
+        below = at.get(key)
+        target = None if below is None else self.follow(below, f"`{key}`")
+        if target is None or not isinstance(target.value, dict):
+            return []
+        return [(name, target / name) for name in target.value]
+
+    def items(self, at: Located, key: str) -> list[Located]:
+        """The items of the list below a key, which may be a reference; none where there is none.
+
+        Raises:
+            UnsupportedError: As `follow`.
+        """
+        below = at.get(key)
+        target = None if below is None else self.follow(below, f"`{key}`")
+        if target is None or not isinstance(target.value, list):
+            return []
+        return [target / str(index) for index in range(len(target.value))]
+
+    def note_followed(self) -> list[str]:
+        """A note on the references that `follow` has followed, if there are any."""
+        kinds = Counter(self.followed.values())
+        places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
+        if not kinds:
+            return []
+        return [
+            f"references were followed where the specification does not allow any, as bundlers do: in place of {places}"
+        ]
+
+    def target(self, reference: str, file: str) -> Located:
+        """What a reference that stands in `file` leads to.
+
+        Raises:
+            UnsupportedError: It leads nowhere, or to what is not read.
+        """
+        where, _, fragment = reference.partition("#")
+        path = file
+        if where:
+            if _SCHEME.match(where) or where.startswith("/") or "\\" in where:
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
+            if paths.no_path(unquote(where)):
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is not a valid path")
+            resolved = paths.resolve("", file, unquote(where))
+            if resolved is None:
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder")
+            path = resolved
+            if self._is_alone and path != self._name:
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` would have to be fetched")
+        at = Located(self._load(path, reference), path, ())
+        if fragment and not fragment.startswith("/"):
+            raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` is to an anchor")
+        for name in split_pointer(unquote(fragment)):
+            if isinstance(at.value, dict) and name not in at.value and isinstance(at.value.get("$ref"), str):
+                at = self.follow(at, f"`{at.pointer[-1]}`") if len(at.pointer) in (1, 2) else self.resolve(at)
+            try:
+                at = at / name
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise UnsupportedError(f"the reference `{shorten(reference, _LONGEST)}` leads nowhere") from None
+        return at
+
+    def _load(self, path: str, reference: str) -> Json:
+        if path not in self._values:
+            try:
+                if not self._reader.within(posixpath.join(self._folder, path), self._folder):
+                    raise UnsupportedError(
+                        f"the reference `{shorten(reference, _LONGEST)}` leaves the document's folder"
+                    )
+                value = self._read(path)
+                self._values[path] = value if self._swagger is None else swagger.convert_part(value, self._swagger)
+            except DocumentError as error:
+                raise UnsupportedError(
+                    f"the reference `{shorten(reference, _LONGEST)}` cannot be read: {error}"
+                ) from error
+        return self._values[path]
+
+    def _read(self, path: str) -> Json:
+        wanted = "an OpenAPI document in YAML or JSON"
+
+        def parse(text: str) -> tuple[Json, list[Problem]]:
+            if path.lower().endswith(".json"):
+                return jsontext.parse_file(text)
+            if text.lstrip().startswith("{"):
+                return jsontext.parse(text)
+            return yamltext.parse(text, any_keys=True)
+
+        return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
+
+
+def mapping(value: Any) -> dict[str, Json]:
+    """The value if it is a mapping, otherwise an empty one."""
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,394 @@
+"""An OpenAPI document as a manifest: each operation a tool, each tool an HTTP call.
+
+Takes a document and the user's options; gives a manifest that `check` accepts, and notes: what was left out, and why,
+and which variables of the environment the server will read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import naming as python_names
+from stubwright.importers import acceptance, collisions, cost, large_results
+from stubwright.importers.acceptance import CheckedManifest, ImportResult
+from stubwright.importers.openapi import apis, arguments, descriptions, naming, operations, pages, results
+from stubwright.importers.openapi.documents import UnsupportedError, explain
+from stubwright.importers.openapi.options import Options
+from stubwright.importers.openapi.schemas import Schemas
+from stubwright.importers.reading import DocumentError
+from stubwright_runtime.http.requests import used
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from stubwright.importers.openapi.apis import Apis, Credential
+    from stubwright.importers.openapi.documents import Documents
+    from stubwright.importers.openapi.naming import Selection
+    from stubwright.importers.openapi.operations import Operation
+    from stubwright.ir import Json
+
+_READING = frozenset({"get", "head", "options", "query"})
+_REPEATABLE = frozenset({"put", "delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class _ConvertedTool:
+    tool: dict[str, Any]
+    uses: frozenset[str]
+    withheld: Sequence[Credential]
+    no_schema_reason: str | None
+    is_linked: bool
+    examples: Sequence[Mapping[str, Json]]
+
+
+def make_manifest(
+    documents: Documents, selection: Selection, name: str | None = None, options: Options | None = None
+) -> ImportResult:
+    """The manifest of a server that calls the API that `documents` describe.
+
+    Args:
+        documents: The document.
+        selection: Which operations are wanted, and the names of their tools.
+        name: The server's name; by default the document's title.
+        options: What the user prefers where the document leaves a choice.
+
+    Raises:
+        DocumentError: A part of the document that every manifest needs is wrong.
+        SelectionError: The selection does not fit the document.
+        UnfixableError: Leaving out parts does not make it a manifest.
+    """
+    options = options or Options()
+    notes: list[str] = []
+    server = _make_server(documents, name)
+    wanted = naming.select(operations.list_operations(documents, notes), selection, _list_tags(documents))
+    api_list = apis.Apis(documents, server["name"], options.server, options.auth)
+    notes += api_list.note_other_servers()
+    schemas = Schemas(documents, _find_taken_stems(server["name"], [wire for wire, *_ in wanted]))
+    converted_tools: list[_ConvertedTool] = []
+    for wire, operation, is_renamed in wanted:
+        try:
+            converted_tools.append(_convert_tool(wire, operation, schemas, api_list, options))
+        except (UnsupportedError, RecursionError) as error:
+            notes.append(f"{operation.label} was left out: {explain(error)}")
+        else:
+            if is_renamed:
+                notes.append(f"{operation.label} has the same name as another operation; its tool is called `{wire}`")
+            if operation.at.field("callbacks"):
+                notes.append(f"{operation.label}: its callbacks were left out, because the API calls them")
+    draft: dict[str, Any] = {"stubwright": 1, "server": server}
+    draft["apis"] = api_list.entries
+    draft["schemas"] = schemas.shared({use for converted in converted_tools for use in converted.uses})
+    draft["tools"] = [converted.tool for converted in converted_tools]
+    if options.longest is not None:
+        _truncate_descriptions(draft, options.longest)
+    if options.pages:
+        notes += _add_pages(converted_tools, draft["schemas"])
+    notes += _note_withheld(converted_tools)
+    notes += _note_missing_output_schemas(converted_tools)
+    notes += [*dict.fromkeys(schemas.notes), *documents.note_followed()]
+    notes += collisions.resolve(draft)
+    checked = acceptance.repair(draft)
+    if checked.unfillable:
+        checked, eased_notes = _ease(checked)
+        notes += eased_notes
+    draft = {**checked.manifest}
+    notes += _note_misfits(converted_tools, checked.listed)
+    unsaid = {http["api"] for http in map(_get_call, draft["tools"]) if "security" not in http}
+    _prune(draft)
+    count = len(draft["tools"])
+    summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
+    notes += _note_unsecured(draft.get("apis") or {}, unsaid)
+    notes += [*checked.notes, *_note_variables(draft.get("apis") or {}, api_list.bases)]
+    unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
+    sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
+    results_listed = {tool["name"]: tool["outputSchema"] for tool in checked.listed if "outputSchema" in tool}
+    cost_notes = large_results.note(large_results.tokens(results_listed))
+    cost_notes += cost.notes(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
+    return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes))
+
+
+def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
+    """Give tools that accept nothing `anyOf` for `oneOf`, whose alternatives often fit together; with notes."""
+    manifest = checked.manifest
+    wanted = [tool for tool in manifest["tools"] if tool["name"] in checked.unfillable]
+    reached = acceptance.select_used(manifest.get("schemas") or {}, [tool["inputSchema"] for tool in wanted])
+    eased = {
+        **manifest,
+        "schemas": {
+            **(manifest.get("schemas") or {}),
+            **{name: _to_any_of(schema) for name, schema in reached.items()},
+        },
+        "tools": [
+            {**tool, "inputSchema": _to_any_of(tool["inputSchema"])} if tool in wanted else tool
+            for tool in manifest["tools"]
+        ],
+    }
+    again = acceptance.repair(eased)
+    helped = [f"`{name}`" for name in checked.unfillable if name not in again.unfillable]
+    notes = acceptance.note_unfillable(again.unfillable)
+    if not helped:
+        return checked, notes
+    why = "`oneOf` became `anyOf`, because whatever fits one of its alternatives fits another, too"
+    return replace(again, notes=checked.notes), [*notes, f"{_list_names(helped)}: {why}"]
+
+
+def _to_any_of(schema: Any) -> Any:
+    """A schema whose alternatives may fit together."""
+    if isinstance(schema, list):
+        return [_to_any_of(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_eased = isinstance(schema.get("oneOf"), list) and "anyOf" not in schema
+    return {"anyOf" if is_eased and key == "oneOf" else key: _to_any_of(value) for key, value in schema.items()}
+
+
+def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    call: Mapping[str, Any] = tool["stubwright"]["http"]
+    return call
+
+
+def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A note on the examples of requests that the document's own schemas refuse."""
+    from stubwright_runtime.schema.validation import Validator
+
+    schemas: dict[str, Mapping[str, Any]] = {tool["name"]: tool["inputSchema"] for tool in listed}
+    shown = [each for each in converted_tools if each.examples and each.tool["name"] in schemas]
+    count, misfits = 0, dict[str, int]()
+    for converted in shown:
+        name, call = converted.tool["name"], {**_get_call(converted.tool)}
+        call.pop("body", None)
+        required = [each for each in schemas[name].get("required", ()) if each not in used(call)]
+        validator = Validator({**schemas[name], "required": required})
+        count += len(converted.examples)
+        if wrong := sum(bool(validator.find_errors(example)) for example in converted.examples):
+            misfits[name] = wrong
+    if not misfits:
+        return []
+    names, total = _list_names([f"`{name}`" for name in misfits]), sum(misfits.values())
+    what = f"{total} of the document's {count} examples of requests do not fit its own schemas: {names}"
+    return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
+
+
+def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str]) -> list[str]:
+    """A note on the APIs of which the document does not say how to authenticate."""
+    names = [f"`{name}`" for name, api in api_entries.items() if name in unsaid and "auth" not in api]
+    if not names:
+        return []
+    note = f"the document declares no security, so calls to {_list_names(names)} have no credentials; if the API needs"
+    return [f"{note} some, import it with `--auth`, or write `overlay: {{apis: {{NAME: {{auth: …, security: …}}}}}}`"]
+
+
+def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
+    """Cut the descriptions of tools and schemas."""
+    value["schemas"] = {name: descriptions.truncate_schema(schema, most) for name, schema in value["schemas"].items()}
+    for tool in value["tools"]:
+        if "description" in tool:
+            tool["description"] = descriptions.truncate(tool["description"], most)
+        for key in ("inputSchema", "outputSchema"):
+            if key in tool:
+                tool[key] = descriptions.truncate_schema(tool[key], most)
+
+
+_SHORT: Final = 200
+"""Characters of a description; the notes say what that would save."""
+
+
+def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
+    """The bytes that each option that was not given would save."""
+    savings = {}
+    if options.longest is None:
+        savings[f"--trim-descriptions {_SHORT}"] = sizes.measure_all(
+            lambda schema: descriptions.count_saved(schema, _SHORT), "saved"
+        )
+    return savings
+
+
+def _list_tags(documents: Documents) -> list[str]:
+    """The tags that the document lists."""
+    listed = (tag.field("name") for tag in documents.root.items("tags"))
+    return [name for name in listed if isinstance(name, str)]
+
+
+def _group_by_tag(wanted: Sequence[tuple[str, Operation, bool]]) -> dict[str, list[str]]:
+    """The tools of each tag."""
+    groups: dict[str, list[str]] = {}
+    for wire, operation, _ in wanted:
+        for tag in operation.tags:
+            groups.setdefault(tag, []).append(wire)
+    return groups
+
+
+def _make_server(documents: Documents, name: str | None) -> dict[str, Json]:
+    at = documents.root.get("info")
+    try:
+        info = None if at is None else documents.follow(at, "`info`").value
+    except UnsupportedError as error:
+        raise DocumentError(f"its `info` cannot be read: {error}") from error
+    if not isinstance(info, dict):
+        raise DocumentError("it has no `info`, which says the API's title and version")
+    title = info.get("title")
+    title = title.strip() if isinstance(title, str) and title.strip() else None
+    server_name = name or title
+    if server_name is None:
+        raise DocumentError("its `info` has no title; name the server with --name")
+    server: dict[str, Json] = {"name": server_name, "version": str(info.get("version") or "0.0.0")}
+    if title is not None and title != server_name:
+        server["title"] = title
+    description = info.get("summary") or info.get("description")
+    if isinstance(description, str) and description.strip():
+        server["description"] = description.strip()
+    return server
+
+
+def _find_taken_stems(server: str, tools: Sequence[str]) -> set[str]:
+    """The class names that no shared schema may have."""
+    from stubwright.codegen.pages.exports import ALWAYS
+
+    stem = python_names.server_stem(server)
+    taken = {*ALWAYS, *python_names.MODEL_NAMES, python_names.handlers_class(stem), python_names.client_class(stem)}
+    for name in tools:
+        names = python_names.tool(name)
+        taken |= {python_names.input_class(names), python_names.output_class(names)}
+    return taken
+
+
+def _convert_tool(
+    wire: str, operation: Operation, schemas: Schemas, api_list: Apis, options: Options
+) -> _ConvertedTool:
+    keys = api_list.find_credentials(operation)
+    converted = arguments.make_arguments(operation, schemas, options, keys)
+    result = results.make_result(operation, schemas, options)
+    target = api_list.find_target(operation)
+    tool: dict[str, Any] = {"name": wire}
+    if operation.description is not None:
+        tool["description"] = operation.description
+    tool["inputSchema"] = converted.schema
+    if result.schema is not None:
+        tool["outputSchema"] = result.schema
+    tool["annotations"] = _make_annotations(operation.method)
+    http: dict[str, Any] = {"api": target.api, "method": operation.method.upper(), **converted.http}
+    if result.accept is not None:
+        http["accept"] = result.accept
+    if target.security is not None:
+        http["security"] = [list(alternative) for alternative in target.security]
+    tool["stubwright"] = {"http": http}
+    if operation.at.field("deprecated") is True:
+        tool["stubwright"]["deprecated"] = {}
+    is_linked = pages.is_linked(schemas.documents, operation)
+    uses = converted.uses | result.uses
+    return _ConvertedTool(tool, uses, converted.withheld, result.no_schema_reason, is_linked, converted.examples)
+
+
+def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> list[str]:
+    """Give pages to tools whose document shows them, with a note that names them."""
+    found_pages: list[str] = []
+    for converted in tools:
+        page = pages.recognize(converted.tool, shared, linked=converted.is_linked)
+        if page is not None:
+            converted.tool["stubwright"]["http"]["page"] = page
+            found_pages.append(f"`{converted.tool['name']}` (by {page['by']})")
+    return (
+        [f"pages: {', '.join(found_pages)}"] if found_pages else ["the document does not show pages of any operation"]
+    )
+
+
+def _note_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
+    """A note for each credential that is also a parameter."""
+    keys = dict.fromkeys(key for converted in tools for key in converted.withheld)
+    return [
+        f"the parameter `{key.name}` ({key.where}) is the credential of `{key.scheme}`, so no tool has it as an"
+        " argument"
+        for key in keys
+    ]
+
+
+def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
+    """A note for each reason for which tools have no `outputSchema`."""
+    reasons: dict[str, list[str]] = {}
+    for converted in tools:
+        if converted.no_schema_reason is not None:
+            reasons.setdefault(converted.no_schema_reason, []).append(f"`{converted.tool['name']}`")
+    return [f"{_list_names(names)}: the `outputSchema` was left out: {why}" for why, names in reasons.items()]
+
+
+def _list_names(names: Sequence[str], most: int = 5) -> str:
+    more = len(names) - most
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
+
+
+def _make_annotations(method: str) -> dict[str, bool]:
+    """The hints that follow from the method (RFC 9110, sections 9.2.1 and 9.2.2)."""
+    hints: dict[str, bool] = {}
+    if method in _READING:
+        hints["readOnlyHint"] = True
+    if method == "delete":
+        hints["destructiveHint"] = True
+    if method in _REPEATABLE:
+        hints["idempotentHint"] = True
+    hints["openWorldHint"] = True
+    return hints
+
+
+def _prune(value: dict[str, Any]) -> None:
+    """Remove what no remaining tool uses, and move security that all tools of an API share to the API."""
+    value["schemas"] = acceptance.select_used(value["schemas"], value["tools"])
+    bindings = [tool["stubwright"]["http"] for tool in value["tools"]]
+    called = {http["api"]: [binding for binding in bindings if binding["api"] == http["api"]] for http in bindings}
+    value["apis"] = {name: api for name, api in value["apis"].items() if name in called}
+    for name, api in value["apis"].items():
+        _share_security(api, called[name])
+    for section in ("apis", "schemas"):
+        if not value[section]:
+            del value[section]
+
+
+def _share_security(api: dict[str, Any], bindings: Sequence[dict[str, Any]]) -> None:
+    used = {scheme for http in bindings for alternative in http.get("security", ()) for scheme in alternative}
+    auth = {scheme: credential for scheme, credential in api.pop("auth", {}).items() if scheme in used}
+    if not auth:
+        for http in bindings:
+            http.pop("security", None)
+        return
+    api["auth"] = auth
+    required = [http.get("security") for http in bindings]
+    most_common = max((requirement for requirement in required if requirement), key=required.count)
+    api["security"] = most_common
+    for http in bindings:
+        if http.get("security") == most_common:
+            del http["security"]
+        elif "security" not in http:
+            http["security"] = []
+
+
+_VALUES: Final = 8
+"""How many values of a variable a note lists."""
+
+
+def _note_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
+    """The variables of the environment that the server reads."""
+    notes = []
+    for name, api in api_entries.items():
+        for variable, entry in (api.get("variables") or {}).items():
+            listed = f" to one of {', '.join(entry['enum'][:_VALUES])}" if "enum" in entry else ""
+            more = ", …" if len(entry.get("enum", ())) > _VALUES else ""
+            notes.append(
+                f"`{variable}` of the base URL is `{entry['default']}`, unless `{entry['env']}` is set{listed}{more}"
+            )
+        if "baseUrl" not in api:
+            example = f", such as https://HOST{bases[name]}" if bases[name] else ""
+            notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{example}")
+        for scheme, auth in (api.get("auth") or {}).items():
+            if auth["type"] == "oauth2":
+                keys = [auth[key] for key in ("clientIdEnv", "clientSecretEnv", "refreshTokenEnv") if key in auth]
+                listed = ", ".join(f"`{key}`" for key in keys)
+                notes.append(
+                    f"for `{scheme}`, the server gets tokens from {auth['tokenUrl']} with {listed}; "
+                    f"without these, it sends the bearer token in `{auth['env']}`"
+                )
+                continue
+            variables = [f"`{auth[key]}`" for key in ("env", "usernameEnv", "passwordEnv") if key in auth]
+            notes.append(
+                f"for `{scheme}`, the server reads its {auth['type']} credentials from {' and '.join(variables)}"
+            )
+    return list(dict.fromkeys(notes))

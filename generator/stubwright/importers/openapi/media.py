@@ -1,0 +1,80 @@
+"""Media types of bodies and responses: which of several is sent, and which is asked for.
+
+Takes the `content` of a body or of a response; gives its entries, the best first. What the user prefers comes first,
+then concrete types before ranges such as `*/*`, which are never sent as they stand, and JSON before what JSON cannot
+say. Of two ways to patch an object, one that is an object itself (RFC 7396) comes before a list of steps (RFC 6902).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from stubwright.importers.openapi.documents import Located
+
+JSON: Final = "application/json"
+BYTES: Final = "application/octet-stream"
+MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+
+
+def strip_parameters(media: str) -> str:
+    """A media type without its parameters, in lower case (RFC 9110, section 8.3.1)."""
+    return media.partition(";")[0].strip().lower()
+
+
+def is_json(media: str) -> bool:
+    """Whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
+    return strip_parameters(media) in (JSON, "text/json") or strip_parameters(media).endswith("+json")
+
+
+def is_range(media: str) -> bool:
+    """Whether it stands for several media types, and is not one itself (RFC 9110, section 12.5.1)."""
+    return "*" in strip_parameters(media)
+
+
+def is_any(media: str) -> bool:
+    """Whether it is a range that includes JSON."""
+    return strip_parameters(media) in ("*/*", "application/*")
+
+
+def make_concrete(media: str, schema: Located | None) -> str | None:
+    """The media type that is sent for an entry of a `content`; None for a range without a known one.
+
+    Args:
+        media: The key of the entry.
+        schema: Its schema, which says whether a range is meant for bytes.
+    """
+    if not is_range(media):
+        return media
+    is_bytes = schema is not None and schema.field("format") == "binary"
+    if is_any(media):
+        return BYTES if is_bytes else JSON
+    if is_json(media):
+        return JSON
+    return "text/plain" if strip_parameters(media) == "text/*" else None
+
+
+def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], int]) -> list[str]:
+    """Media types, the best first.
+
+    Args:
+        names: The media types, in the document's order, which decides where nothing else does.
+        preferred: Those that go before the others, the first of them first.
+        rank: How far behind a media type stands for what it is; one below 0 is left out.
+    """
+    wanted = [strip_parameters(media) for media in preferred]
+
+    def get_order(name: str) -> tuple[int, bool, int, int]:
+        media = strip_parameters(name)
+        preference = wanted.index(media) if media in wanted else len(wanted)
+        return preference, is_range(media), rank(name), _rank_json(media)
+
+    return sorted((name for name in names if rank(name) >= 0), key=get_order)
+
+
+def _rank_json(media: str) -> int:
+    """Where a type of JSON stands among others: JSON itself, then an object as a patch, and a list of steps last."""
+    return {JSON: 0, MERGE_PATCH: 1, JSON_PATCH: 3}.get(media, 2)

@@ -1,0 +1,145 @@
+"""Which operations become tools, and the names of the tools.
+
+Takes operations and what the user asked for; gives each that is wanted a name that every client accepts. A name
+depends on its operation alone, unless two would be the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from stubwright import naming
+from stubwright.importers.openapi.operations import METHODS
+from stubwright.importers.reading import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stubwright.importers.openapi.operations import Operation
+
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST = 64
+
+
+class SelectionError(SourceError):
+    """What the user asked for does not match any operation; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the user wants: patterns of operations to take and to leave, new names, a prefix, and an order.
+
+    A pattern is one of shells (`*` is any text, also with `/`), for an `operationId`, a tag, a path, or a method with a
+    path (`GET /pets/*`, `* /pets`); a method alone is in capitals (`GET`). The keys of `rename` are `operationId`s, or
+    the names that tools would have. `by_tag` puts the tools of a tag together, with the tag in front of their names.
+    """
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    by_tag: bool = False
+
+
+def select(
+    operations: Iterable[Operation], selection: Selection, tags: Sequence[str] = ()
+) -> list[tuple[str, Operation, bool]]:
+    """The operations that are wanted, with the names of their tools, and whether another one has the usual name.
+
+    Args:
+        operations: All operations.
+        selection: What the user wants.
+        tags: The tags that the document lists, which are ordered so.
+
+    Raises:
+        SelectionError: A pattern or a rename does not match any operation, or two tools would have the same name.
+    """
+    all_operations = list(operations)
+    for pattern in (*selection.include, *selection.exclude):
+        if not any(_matches(operation, pattern) for operation in all_operations):
+            hint = f"; a method is in capitals: `{pattern.upper()}`" if pattern in METHODS else ""
+            raise SelectionError(f"`{pattern}` does not match any `operationId`, tag, path or method{hint}")
+    wanted = [operation for operation in all_operations if _is_wanted(operation, selection)]
+    if selection.by_tag:
+        order = {tag: index for index, tag in enumerate(dict.fromkeys([*tags, *_list_first_tags(wanted)]))}
+        wanted.sort(key=lambda operation: order[operation.tags[0]] if operation.tags else len(order))
+    usual_names = [_name_by_tag(operation) if selection.by_tag else _name_by_id(operation) for operation in wanted]
+    meetings = Counter(usual_names)
+    names = set(usual_names)
+    named: list[tuple[str, Operation, bool]] = []
+    renamed: set[str] = set()
+    for operation, usual_name in zip(wanted, usual_names, strict=True):
+        name = usual_name
+        if meetings[usual_name] > 1 and any(usual_name == other for other, *_ in named):
+            name = _name_by_path(operation)
+            if name in names:
+                name = _truncate(f"{name}_{_digest(f'{operation.method} {operation.path}')}", "")
+            names.add(name)
+        renames = [key for key in (operation.id, usual_name) if key is not None and key in selection.rename]
+        renamed.update(renames)
+        named.append((selection.rename[renames[0]] if renames else name, operation, not renames and name != usual_name))
+    if missing := [old for old in selection.rename if old not in renamed]:
+        raise SelectionError(f"there is no operation `{missing[0]}` to rename")
+    prefixed = [(selection.prefix + name, operation, is_renamed) for name, operation, is_renamed in named]
+    counts = Counter(name for name, *_ in prefixed)
+    if duplicates := [name for name, count in counts.items() if count > 1]:
+        raise SelectionError(f"two tools would be called `{duplicates[0]}`")
+    return prefixed
+
+
+def _is_wanted(operation: Operation, selection: Selection) -> bool:
+    included = not selection.include or any(_matches(operation, pattern) for pattern in selection.include)
+    return included and not any(_matches(operation, pattern) for pattern in selection.exclude)
+
+
+def _matches(operation: Operation, pattern: str) -> bool:
+    texts = (operation.id, operation.path, *operation.tags)
+    if any(text is not None and fnmatchcase(text, pattern) for text in texts):
+        return True
+    method, _, path = pattern.partition(" ")
+    if not path:
+        return pattern == operation.method.upper()
+    return fnmatchcase(operation.method, method.lower()) and fnmatchcase(operation.path, path.strip())
+
+
+def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
+    """The first tags of operations, in their order."""
+    return [operation.tags[0] for operation in operations if operation.tags]
+
+
+def _name_by_tag(operation: Operation) -> str:
+    """The usual name, with the operation's first tag in front, unless it begins so."""
+    name = _name_by_id(operation)
+    tag = [word.lower() for word in naming.words(operation.tags[0])] if operation.tags else []
+    if not tag or [word.lower() for word in naming.words(name)][: len(tag)] == tag:
+        return name
+    prefix = _REFUSED.sub("_", "_".join(tag)).strip("_")
+    return _truncate(f"{prefix}_{name}", f"{operation.tags[0]} {name}") if prefix else name
+
+
+def _name_by_id(operation: Operation) -> str:
+    if operation.id is None:
+        return _name_by_path(operation)
+    name = _REFUSED.sub("_", operation.id.strip())
+    name = name if name == operation.id else name.strip("_")
+    return _truncate(name, operation.id) if name else _name_by_path(operation)
+
+
+def _name_by_path(operation: Operation) -> str:
+    """The method and the words of the path: `get_users_user_id`."""
+    words = [word.lower() for word in naming.words(operation.path)]
+    return _truncate(_REFUSED.sub("_", "_".join([operation.method, *words])).strip("_"), operation.path)
+
+
+def _truncate(name: str, source: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 7]}_{_digest(source or name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]

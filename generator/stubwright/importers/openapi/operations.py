@@ -1,0 +1,296 @@
+"""The operations of an OpenAPI document: what is called, and what it takes and gives.
+
+Takes the document; gives each operation with its references to parameters, bodies and responses resolved, and the
+reason for each that cannot be read. Schemas are left as they are (OpenAPI 3.0.4, 3.1.1 and 3.2.0, sections
+"Path Item Object" and "Operation Object").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+
+from stubwright import http, naming
+from stubwright.importers.openapi.documents import Located, UnsupportedError, mapping
+from stubwright.importers.openapi.media import is_json
+from stubwright.importers.reading import DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.importers.openapi.documents import Documents
+    from stubwright.ir import Json
+
+In: TypeAlias = Literal["path", "query", "header", "cookie"]
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "query")
+"""The methods that a tool can call, in the order of the specification; `query` is one from 3.2 on."""
+
+_VERBS: Final = {
+    "get": "Read",
+    "head": "Check",
+    "options": "Ask what can be done with",
+    "post": "Post to",
+    "put": "Replace",
+    "patch": "Change",
+    "delete": "Delete",
+    "query": "Search",
+}
+_VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
+"""Steps of a path that say nothing of what is called."""
+
+_UNCALLED = ("trace", "additionalOperations")
+_PLACES = ("path", "query", "header", "cookie")
+_OWN_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""Headers that a document may list and that mean nothing there (3.1.1, section 4.8.12.2)."""
+
+
+_UNSAID: Final = frozenset({"cookie"})
+"""Headers that no argument may be: what must stand there, the API gets by its security schemes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its name and place, whether it must be there, how it is written, and its schema.
+
+    `content` is the media type where the value is written as that instead of in a `style`.
+    """
+
+    name: str
+    where: In
+    required: bool
+    style: str
+    explode: bool
+    reserved: bool
+    content: str | None
+    schema: Located | None
+    description: str | None
+    deprecated: bool
+    example: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation. `id` is its `operationId`, where it has one; `item` is the path item that it stands in."""
+
+    method: str
+    path: str
+    at: Located
+    item: Located
+
+    @property
+    def id(self) -> str | None:
+        """Its `operationId`."""
+        operation_id = self.at.field("operationId")
+        return operation_id if isinstance(operation_id, str) and operation_id.strip() else None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags."""
+        tags = self.at.field("tags")
+        return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
+
+    @property
+    def label(self) -> str:
+        """What it is called in notes."""
+        name = f"{self.method.upper()} {self.path}"
+        return f"`{self.id}` ({name})" if self.id else f"`{name}`"
+
+    @property
+    def description(self) -> str:
+        """Its summary and its description, once where they are the same; without both, what its path says."""
+        values = [self.at.field("summary") or self.item.field("summary")]
+        values.append(self.at.field("description") or self.item.field("description"))
+        texts = dict.fromkeys(text.strip() for text in values if isinstance(text, str) and text.strip())
+        summary = next(iter(texts), "")
+        if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
+            del texts[summary]
+        return "\n\n".join(texts) or describe(self.method, self.path)
+
+
+def describe(method: str, path: str) -> str:
+    """What an operation does, as far as its method and its path say: for models, which choose tools by such words."""
+    steps = [step for step in path.partition("?")[0].split("/") if step]
+    things = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
+    names = [name for step in steps for name in http.VARIABLE.findall(step)]
+    words = " of ".join(" ".join(naming.words(thing)).lower() or thing for thing in reversed(things))
+    by = f", by {' and '.join(names)}" if names else ""
+    things_named = words or ("what is there" if names else "the root")
+    return f"{_VERBS.get(method, method.upper())} {things_named}{by} ({method.upper()} {path})."
+
+
+def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
+    """The operations, in the document's order, with a note for each that cannot be called.
+
+    Raises:
+        DocumentError: Its `paths` cannot be read.
+    """
+    try:
+        paths = documents.entries(documents.root, "paths")
+    except UnsupportedError as error:
+        raise DocumentError(f"its `paths` cannot be read: {error}") from error
+    if not paths and not documents.root.field("webhooks"):
+        notes.append("the document has no `paths`, so there is nothing to call")
+    for path, entry in paths:
+        if path.startswith("x-"):
+            continue
+        try:
+            item = _resolve_item(documents, entry)
+        except UnsupportedError as error:
+            notes.append(f"`{path}` was left out: {error}")
+            continue
+        for method in item.value:
+            if method in METHODS and (method != "query" or documents.minor >= 2):
+                try:
+                    at = documents.follow(item / method, "an operation")
+                except UnsupportedError as error:
+                    notes.append(f"`{method.upper()} {path}` was left out: {error}")
+                    continue
+                if isinstance(at.value, dict):
+                    yield Operation(method, path, at, item)
+            elif method in _UNCALLED and item.value[method]:
+                others = "" if method == "trace" else f" ({', '.join(mapping(item.value[method]))})"
+                notes.append(f"`{method}` of `{path}`{others} was left out: no tool can call it")
+    webhooks = mapping(documents.root.field("webhooks"))
+    if webhooks:
+        notes.append(f"webhooks were left out, because the API calls them: {', '.join(webhooks)}")
+
+
+def _resolve_item(documents: Documents, entry: Located) -> Located:
+    """A path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
+    if not isinstance(entry.value, dict):
+        raise UnsupportedError("it is not a mapping")
+    if "$ref" not in entry.value:
+        return entry
+    target = documents.resolve(Located({"$ref": entry.value["$ref"]}, entry.file, entry.pointer))
+    if not isinstance(target.value, dict):
+        raise UnsupportedError("its reference does not lead to a path item")
+    if any(key in entry.value for key in (*METHODS, "parameters", "servers")):
+        raise UnsupportedError("it has a reference and operations beside it, which is undefined")
+    return target
+
+
+def list_places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
+    """Where the parameters of an operation and of its path item go, and what they are called there.
+
+    Raises:
+        UnsupportedError: A reference leads nowhere.
+    """
+    listed = [entry for holder in (operation.item, operation.at) for entry in documents.items(holder, "parameters")]
+    described = [documents.resolve(entry) for entry in listed]
+    return [(str(at.field("in")), str(at.field("name"))) for at in described]
+
+
+def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
+    """The parameters of an operation and of its path item; the operation's own replace those of the same place.
+
+    Raises:
+        UnsupportedError: One of them has what is not supported.
+    """
+    by_place: dict[tuple[str, str], Parameter] = {}
+    for holder in (operation.item, operation.at):
+        for entry in documents.items(holder, "parameters"):
+            at = documents.resolve(entry)
+            name, where = at.field("name"), at.field("in")
+            if not isinstance(name, str) or not name:
+                raise UnsupportedError("a parameter has no name")
+            if where not in _PLACES:
+                raise UnsupportedError(f"the parameter `{name}` is in `{where}`")
+            if where == "header" and (name.lower() in _OWN_HEADERS or http.is_ours(name) or name.lower() == "host"):
+                continue
+            if where == "header" and name.lower() in _UNSAID:
+                continue
+            if where == "header" and (http.steers(name) or not http.TOKEN.fullmatch(name)):
+                raise UnsupportedError(f"the parameter `{name}` cannot be a header")
+            by_place[where, name] = _read_parameter(documents, at, name, cast("In", where))
+    return list(by_place.values())
+
+
+_STYLES: dict[str, tuple[str, ...]] = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form", "cookie"),
+}
+"""How values are written, by the place of the parameter; the first is the default (3.2.0, "Style Values")."""
+
+
+def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> Parameter:
+    content = list_media_types(documents, at)
+    media = schema = None
+    if content:
+        if len(content) > 1:
+            raise UnsupportedError(f"the parameter `{name}` has several media types")
+        media, described = content[0]
+        if not is_json(media):
+            raise UnsupportedError(f"the parameter `{name}` is written as `{media}`")
+        schema = described.get("schema")
+    else:
+        schema = at.get("schema")
+    style = at.field("style") or _STYLES[where][0]
+    if style not in _STYLES[where]:
+        raise UnsupportedError(f"the parameter `{name}` has the style `{style}`")
+    explode = at.field("explode")
+    described_as = at.field("description")
+    return Parameter(
+        name=name,
+        where=where,
+        required=where == "path" or at.field("required") is True,
+        style=style,
+        explode=explode if isinstance(explode, bool) else style in ("form", "cookie"),
+        reserved=at.field("allowReserved") is True,
+        content=media,
+        schema=schema,
+        description=described_as if isinstance(described_as, str) and described_as.strip() else None,
+        deprecated=at.field("deprecated") is True,
+        example=at.field("example"),
+    )
+
+
+def find_body(documents: Documents, operation: Operation) -> Located | None:
+    """The request body of an operation; None where it has none.
+
+    Raises:
+        UnsupportedError: Its reference leads nowhere.
+    """
+    reference = operation.at.get("requestBody")
+    if reference is None or reference.value is None:
+        return None
+    at = documents.resolve(reference)
+    if not isinstance(at.value, dict):
+        raise UnsupportedError("its `requestBody` is not a mapping")
+    return at
+
+
+def list_responses(documents: Documents, operation: Operation) -> list[Located]:
+    """The responses that say success (`200`, `2XX`), each perhaps a reference.
+
+    Raises:
+        UnsupportedError: A reference to all of them leads nowhere.
+    """
+    listed = documents.entries(operation.at, "responses")
+    return [entry for status, entry in listed if status[:1] == "2" and len(status) == 3]
+
+
+def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
+    """The examples of a media type or a parameter (3.0.4, 3.1.1 and 3.2.0, "Media Type Object", "Example Object")."""
+    if (plain := at.get("example")) is not None:
+        yield plain.value
+    for _, example in at.entries("examples"):
+        try:
+            found = documents.resolve(example)
+        except UnsupportedError:
+            continue  # there is no example to see
+        for key in ("value", "dataValue"):
+            if (value := found.get(key)) is not None:
+                yield value.value
+
+
+def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
+    """The entries of a `content`; one may be a reference (3.2.0, section 4.14).
+
+    Raises:
+        UnsupportedError: A reference leads nowhere.
+    """
+    return [(media, documents.resolve(entry)) for media, entry in documents.entries(at, "content")]

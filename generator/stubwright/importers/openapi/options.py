@@ -1,0 +1,71 @@
+"""What the user prefers where a document leaves a choice, and what of it is left out.
+
+It is the same for all operations; which of them become tools is for `naming`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stubwright import http
+from stubwright.importers.openapi.naming import SelectionError
+
+AUTH: Final = "bearer, basic, apiKey=HEADER, apiKey=query:NAME, apiKey=cookie:NAME or clientCredentials=TOKEN_URL"
+"""How `Auth.parse` wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """How the server authenticates, in place of what a document says.
+
+    Attributes:
+        kind: `bearer`, `basic`, `apiKey` or `clientCredentials`.
+        where: With `apiKey`: `header`, `query` or `cookie`.
+        detail: With `apiKey` the name of the key, with `clientCredentials` the URL of the token endpoint.
+    """
+
+    kind: str
+    where: str = "header"
+    detail: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Auth:
+        """What an option says.
+
+        Raises:
+            SelectionError: It is none of these, or lacks its key or its URL.
+        """
+        kind, _, detail = text.partition("=")
+        where, colon, name = detail.partition(":")
+        if kind in ("bearer", "basic") and kind == text:
+            return cls(kind)
+        if kind == "apiKey" and not colon and http.is_key_header(detail):
+            return cls(kind, "header", detail)
+        if kind == "apiKey" and name and where in ("query", "cookie"):
+            return cls(kind, where, name)
+        if kind == "clientCredentials" and http.is_token_url(detail):
+            return cls(kind, detail=detail)
+        raise SelectionError(f"--auth is `{text}`; it is {AUTH}")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The choices of an import.
+
+    Attributes:
+        media_types: Media types that are sent and asked for before others, the best first.
+        output_schemas: Whether tools have an `outputSchema`, where the document promises one.
+        server: Which of the document's servers is called: its number from 1, its URL or its description.
+        longest: How many characters a description may have; None for any number.
+        auth: How the server authenticates, in place of what the document says.
+        pages: Whether pages that the document makes plain become pages of the tools.
+    """
+
+    media_types: Sequence[str] = ()
+    output_schemas: bool = True
+    server: str | None = None
+    longest: int | None = None
+    auth: Auth | None = None
+    pages: bool = False

@@ -1,0 +1,119 @@
+"""What an operation gives, as a tool's `outputSchema`.
+
+Takes an operation; gives the schema of the JSON of its successful responses. If one of them is not JSON with a
+schema, or cannot be read, there is none, because nothing can be promised. A response without a body is `null`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright.importers.openapi import media as media_types
+from stubwright.importers.openapi import operations
+from stubwright.importers.openapi.documents import UnsupportedError, explain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.importers.openapi.documents import Located
+    from stubwright.importers.openapi.operations import Operation
+    from stubwright.importers.openapi.options import Options
+    from stubwright.importers.openapi.schemas import Schemas
+    from stubwright.ir import Json
+
+_NULL: dict[str, Json] = {"type": "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An `outputSchema`, where there is one, the shared schemas that it refers to, and what clients ask for.
+
+    `accept` is the value of the `Accept` header, where it is not JSON. `no_schema_reason` says why a response cannot be
+    read.
+    """
+
+    schema: Json
+    uses: frozenset[str]
+    accept: str | None
+    no_schema_reason: str | None = None
+
+
+def make_result(operation: Operation, schemas: Schemas, options: Options) -> Result:
+    """The result of an operation, in what the user prefers of the media types that it may have."""
+    alternatives: list[Json] = []
+    uses: frozenset[str] = frozenset()
+    contents: list[Mapping[str, Located]] = []
+    is_known, is_empty, are_objects = True, False, True
+    responses, reason = _read_responses(operation, schemas)
+    for at in responses:
+        try:
+            content = dict(operations.list_media_types(schemas.documents, at))
+            if not content:
+                is_empty = True
+                continue
+            contents.append(content)
+            media = _rank(content, options.media_types)[0]
+            schema = content[media].get("schema") if _is_json(media, content[media]) else None
+            if not options.output_schemas or schema is None or schema.value in (True, {}):
+                is_known = False
+            else:
+                converted, more_uses = schemas.convert(schema, "response")
+                uses |= more_uses
+                are_objects = are_objects and schemas.describes_object(schema)
+                if converted not in alternatives:
+                    alternatives.append(converted)
+        except (UnsupportedError, RecursionError) as error:
+            reason = reason or explain(error)
+    accept = _make_accept(contents, options.media_types)
+    if reason is not None or not alternatives or not is_known:
+        return Result(None, frozenset(), accept, reason)
+    if is_empty:
+        alternatives.append(_NULL)
+    converted = alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
+    if are_objects and not is_empty and isinstance(converted, dict) and converted.get("type") != "object":
+        converted = {"type": "object", **converted}  # what clients before 2026-07-28 need to see
+    return Result(converted, uses, accept)
+
+
+def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], str | None]:
+    """The responses that can be read, and why one cannot."""
+    responses: list[Located] = []
+    reason: str | None = None
+    try:
+        for entry in operations.list_responses(schemas.documents, operation):
+            try:
+                responses.append(schemas.documents.resolve(entry))
+            except UnsupportedError as error:
+                reason = reason or explain(error)
+    except UnsupportedError as error:
+        reason = explain(error)
+    return responses, reason
+
+
+def _rank(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]:
+    """The media types of a response, the best first."""
+    return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media]) else 1)
+
+
+def _is_json(media: str, entry: Located) -> bool:
+    """Whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
+    schema = entry.get("schema")
+    if media_types.is_any(media) and (schema is None or schema.field("type") == "string"):
+        return False
+    return media_types.is_json(media_types.make_concrete(media, schema) or media)
+
+
+def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
+    """What calls ask for: what is read of each response, or all of it where none is JSON; None for plain JSON."""
+    best_types = [(_rank(content, preferred)[0], content) for content in contents]
+    requested = [media for media, _ in best_types]
+    if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:
+        if any(
+            media_types.make_concrete(media, content[media].get("schema")) == media_types.JSON
+            for media, content in best_types
+        ):
+            return None
+        json = [media for media, content in best_types if _is_json(media, content[media])]
+        requested = json or sorted((media for content in contents for media in content), key=media_types.is_range)
+    return ", ".join(dict.fromkeys(requested)) if requested and requested != [media_types.JSON] else None

@@ -1,0 +1,472 @@
+"""Schema Objects of OpenAPI as JSON Schema 2020-12, with what several share under `schemas`.
+
+Takes schemas where they stand; gives their conversions, in which each reference is one to a shared schema. Keywords of
+OpenAPI 3.0 that JSON Schema does not have, or has with another meaning, become what means the same (3.0.4, section
+4.7.24; "Migrating from OpenAPI 3.0 to 3.1"). What has no meaning for validation is left out, except `discriminator`.
+
+A property that is `readOnly` is not for requests, and one that is `writeOnly` need not be in responses, even where it
+is required (3.0.4, section 4.7.24.2; 3.1.1, section 4.8.24.2 refers to JSON Schema): a shared schema which that makes
+two of is called `XRequest` in requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from stubwright import naming
+from stubwright.diagnostics.suggestions import shorten
+from stubwright.importers.openapi.documents import Located, UnsupportedError
+from stubwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stubwright.importers.openapi.documents import Documents
+    from stubwright.ir import Json
+
+Side: TypeAlias = Literal["request", "response"]
+"""Whether a schema is for what the API takes or for what it gives."""
+
+_ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
+_UNSERVED = ("$id", "$dynamicRef", "$recursiveRef")
+_LEFT_OUT = frozenset({"$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
+_COPIED = (DIALECT.keywords | {"discriminator"}) - _LEFT_OUT
+_BOUNDS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+_FLAGS: Final[Mapping[Side, str]] = {"request": "readOnly", "response": "writeOnly"}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A schema that is shared: where it stands, and the side that it is for where that makes a difference."""
+
+    file: str
+    pointer: tuple[str, ...]
+    side: Side | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlatObject:
+    """An object schema seen as its properties: each with its schema, which are required, and what others may be."""
+
+    properties: Mapping[str, Located]
+    required: frozenset[str]
+    additional: Located | None
+
+
+@dataclass(slots=True)
+class Schemas:
+    """The converter, and the shared schemas that it made.
+
+    Attributes:
+        documents: What references are resolved against.
+        taken: Stems of classes that no shared schema may have; grows with each that is made.
+        notes: What was left out of schemas that are made.
+    """
+
+    documents: Documents
+    taken: set[str]
+    notes: list[str] = field(default_factory=list)
+    _names: dict[Key, str] = field(default_factory=dict)
+    _converted: dict[str, Json] = field(default_factory=dict)
+    _uses: dict[str, frozenset[str]] = field(default_factory=dict)
+    _failed: dict[str, str] = field(default_factory=dict)
+    _waiting: list[tuple[str, Located, Side]] = field(default_factory=list)
+    _scans: dict[tuple[str, tuple[str, ...]], tuple[bool, tuple[Located, ...]]] = field(default_factory=dict)
+    _same_on_both_sides: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
+
+    def convert(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
+        """A schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
+
+        Raises:
+            UnsupportedError: It, or a schema that it leads to, has what is not supported.
+        """
+        conversion = _Conversion(self, side)
+        schema = conversion.schema(at)
+        while self._waiting:
+            name, target, its_side = self._waiting.pop()
+            inner = _Conversion(self, its_side)
+            try:
+                self._converted[name] = inner.schema(target)
+            except UnsupportedError as error:
+                self._failed[name] = str(error)
+            self._uses[name] = frozenset(inner.uses)
+        for name in self.closure(conversion.uses):
+            if name in self._failed:
+                raise UnsupportedError(self._failed[name])
+        return schema, frozenset(conversion.uses)
+
+    def closure(self, names: Iterable[str]) -> list[str]:
+        """The shared schemas that these lead to, themselves included."""
+        reached = dict.fromkeys(names)
+        waiting = list(reached)
+        for name in waiting:  # grows while it is read
+            for other in sorted(self._uses.get(name, ())):
+                if other not in reached:
+                    reached[other] = None
+                    waiting.append(other)
+        return waiting
+
+    def shared(self, names: Iterable[str]) -> dict[str, Json]:
+        """The shared schemas that these lead to, sorted by name."""
+        return {name: self._converted[name] for name in sorted(self.closure(names))}
+
+    def flatten(self, at: Located) -> FlatObject | None:
+        """An object as its properties, through references and `allOf`; None if it has more, or is not an object."""
+        try:
+            return self._flatten(at, ())
+        except UnsupportedError:
+            return None
+
+    def describes_object(self, at: Located, depth: int = 8) -> bool:
+        """Whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
+        value = at.value
+        if not isinstance(value, dict) or not depth or value.get("nullable") is True:
+            return False
+        if "$ref" in value and isinstance(value["$ref"], str):
+            return self.describes_object(self.documents.target(value["$ref"], at.file), depth - 1)
+        if value.get("type") == "object":
+            return True
+        return any(self.describes_object(part, depth - 1) for part in at.items("allOf"))
+
+    def reference(self, reference: str, file: str, side: Side) -> str:
+        """The name of the shared schema that a reference leads to; it is made later.
+
+        Raises:
+            UnsupportedError: It leads nowhere, or to what is not read.
+        """
+        target = self.documents.target(reference, file)
+        if not isinstance(target.value, dict | bool):
+            raise UnsupportedError(f"the reference `{reference}` does not lead to a schema")
+        key = Key(target.file, target.pointer, side if self._differs(target) else None)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = self._make_name(key)
+            self._waiting.append((name, target, side))
+        return name
+
+    def has_flag(self, at: Located, flag: str) -> bool:
+        """Whether a property's schema says `readOnly` or `writeOnly`, itself or where its reference leads."""
+        for _ in range(8):
+            if not isinstance(at.value, dict):
+                return False
+            if at.value.get(flag) is True:
+                return True
+            if not isinstance(at.value.get("$ref"), str):
+                return any(part.field(flag) is True for part in at.items("allOf"))
+            at = self.documents.target(at.value["$ref"], at.file)
+        return False
+
+    def _flatten(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
+        value = at.value
+        if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
+            return None
+        above = (*above, (at.file, at.pointer))
+        if isinstance(value.get("$ref"), str):
+            target = self.documents.target(value["$ref"], at.file)
+            return self._flatten(target, above) if not _find_restrictions(value) - {"$ref"} else None
+        if value.get("type", "object") != "object" or _find_restrictions(value) - _FLAT:
+            return None
+        additional = at.get("additionalProperties")
+        flats = [self._flatten(part, above) for part in at.items("allOf")]
+        is_closed = additional is not None and additional.value is False
+        if "allOf" in value and ((additional is not None and not is_closed) or not all(flats)):
+            return None
+        properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
+        required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
+        for name, schema in self.documents.entries(at, "properties"):
+            if name in properties and properties[name].value != schema.value:
+                return None
+            properties[name] = schema
+        for flat in flats:
+            if flat is None or (flat.additional is not None and flat.additional.value is not False and len(flats) > 1):
+                return None  # what one part restricts, another may name
+            additional = additional or flat.additional  # `false` means the whole
+        if not required <= properties.keys():
+            return None
+        return FlatObject(properties, frozenset(required), additional)
+
+    def _differs(self, at: Located) -> bool:
+        """Whether a schema, or one that it leads to, is another in requests than in responses."""
+        start = (at.file, at.pointer)
+        if start in self._same_on_both_sides:
+            return False
+        waiting = [at]
+        visited = {start}
+        for schema in waiting:  # grows while it is read
+            flagged, targets = self._scan(schema)
+            if flagged:
+                return True
+            for target in targets:
+                key = (target.file, target.pointer)
+                if key not in visited and key not in self._same_on_both_sides:
+                    visited.add(key)
+                    waiting.append(target)
+        self._same_on_both_sides |= visited
+        return False
+
+    def _scan(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
+        """Whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
+        key = (at.file, at.pointer)
+        if key not in self._scans:
+            parts = list(_walk(at.value))
+            flagged = any(part.get(flag) is True for part in parts for flag in _FLAGS.values())
+            references = {part["$ref"] for part in parts if isinstance(part.get("$ref"), str)}
+            self._scans[key] = flagged, tuple(self._find_targets(references, at.file))
+        return self._scans[key]
+
+    def _find_targets(self, references: Iterable[str], file: str) -> Iterator[Located]:
+        for reference in references:
+            try:
+                yield self.documents.target(reference, file)
+            except UnsupportedError:
+                continue  # converting it will say so
+
+    def _make_name(self, key: Key) -> str:
+        """A name for a shared schema: its own, unless a class of the package needs that."""
+        steps = [step for step in key.pointer if step not in _PLACES]
+        own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
+        plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
+        if key.side == "request":
+            plain += "Request"
+        digest = hashlib.sha256(repr((key.file, key.pointer, key.side)).encode()).hexdigest()[:6]
+        for name in (plain, f"{plain}Schema", f"{plain}_{digest}"):
+            stem = naming.shared(name).stem
+            if naming.is_importable(stem) and stem not in self.taken:
+                break
+        else:
+            name = f"Schema_{digest}"
+        self.taken.add(naming.shared(name).stem)
+        return name
+
+
+_PLACES = frozenset({"components", "definitions", "schemas", "properties", "paths"})
+"""Steps of a pointer that say nothing of what a schema is called."""
+
+_FLAT = frozenset({"type", "properties", "required", "additionalProperties", "allOf"})
+
+
+def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
+    """The keys of a schema that restrict what is valid."""
+    notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
+    return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
+
+
+def _to_strings(value: Json) -> set[str]:
+    return {item for item in value if isinstance(item, str)} if isinstance(value, list) else set()
+
+
+def _walk(value: Json) -> Iterator[dict[str, Json]]:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+
+
+_CLOSED: Final = (
+    "parts of an `allOf` with `additionalProperties: false` forbid each other's properties; "
+    "in their place, the whole forbids what none of them has"
+)
+
+
+_BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
+"""Keys of a reference that say nothing of what is valid."""
+
+
+@dataclass(slots=True)
+class _Conversion:
+    """One conversion: `uses` collects the names of the shared schemas that it refers to."""
+
+    schemas: Schemas
+    side: Side
+    uses: set[str] = field(default_factory=set)
+
+    def schema(self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False) -> Json:
+        """A schema; properties in `absent` are not required.
+
+        Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
+        """
+        value = at.value
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, dict):
+            raise UnsupportedError(f"the schema at {at.reference} is not a mapping")
+        for key in _UNSERVED:
+            if key in value:
+                raise UnsupportedError(f"a schema has `{key}`, at {at.reference}")
+        absent |= self._find_absent(at)
+        is_old_reference = self.schemas.documents.minor == 0 and isinstance(value.get("$ref"), str)
+        if is_part and isinstance(value.get("$ref"), str) and (is_old_reference or not value.keys() - _BESIDE):
+            return self.schema(self.schemas.documents.resolve(at), absent, is_part=True)
+        is_whole = not is_part and self._excludes_itself(at)
+        is_old = self.schemas.documents.minor == 0
+        converted: dict[str, Any] = {}
+        if isinstance(value.get("$ref"), str):
+            name = self.schemas.reference(value["$ref"], at.file, self.side)
+            self.uses.add(name)
+            converted["$ref"] = f"#/schemas/{name}"
+        for key, entry in value.items():
+            if (is_part or is_whole) and key == "additionalProperties" and entry is False:
+                continue
+            if key == "readOnly" and self.side == "request":
+                continue  # what is still there may be sent
+            if (is_part or is_whole) and key == "allOf" and isinstance(entry, list):
+                converted[key] = [self.schema(part, absent, is_part=True) for part in at.items(key)]
+                continue
+            if is_old and "$ref" in converted and key not in ("description", "title"):
+                continue  # in 3.0 a reference hides what stands beside it
+            if key in _COPIED and (entry is not None or key in ("default", "const")):
+                converted |= self._convert_keyword(key, entry, at, absent)
+        if is_whole:
+            converted["unevaluatedProperties"] = False
+            self.schemas.notes.append(_CLOSED)
+        self._add_example(at, converted)
+        _convert_bytes(converted, is_old=is_old)
+        converted = drop_text(converted)
+        for exclusive, bound in _BOUNDS:
+            if isinstance(converted.get(exclusive), bool) and converted.pop(exclusive) and bound in converted:
+                converted[exclusive] = converted.pop(bound)
+        return _make_nullable(converted) if value.get("nullable") is True else converted
+
+    def _convert_keyword(self, key: str, entry: Json, at: Located, absent: frozenset[str]) -> dict[str, Json]:
+        below = at / key
+        if key == "properties":
+            hidden = self._find_hidden(at)
+            return {
+                key: {
+                    name: self.schema(schema)
+                    for name, schema in self.schemas.documents.entries(at, key)
+                    if name not in hidden
+                }
+            }
+        if key == "required":
+            listed = [name for name in entry if isinstance(name, str)] if isinstance(entry, list) else []
+            names = [*dict.fromkeys(name for name in listed if name not in absent)]
+            return {key: names} if names else {}
+        if key in DIALECT.named:
+            return {key: {name: self.schema(schema) for name, schema in self.schemas.documents.entries(at, key)}}
+        if key in DIALECT.listed and isinstance(entry, list):
+            inner = absent if key == "allOf" else frozenset()
+            return {key: [self.schema(part, inner) for part in at.items(key)]}
+        if key in DIALECT.single and isinstance(entry, dict | bool):
+            return {key: self.schema(below)}
+        if key == "pattern" and isinstance(entry, str) and (problem := _find_problem(entry)):
+            self.schemas.notes.append(f"the pattern `{shorten(entry)}` was left out: {problem}")
+            return {}
+        if key == "examples" and not isinstance(entry, list):
+            return {}
+        return {key: entry}
+
+    def _excludes_itself(self, at: Located) -> bool:
+        """Whether one part of an `allOf` forbids properties that another has: what is meant is the whole."""
+        if not isinstance(at.value, dict) or "allOf" not in at.value:
+            return False
+        parts: list[tuple[frozenset[str], bool]] = []
+        waiting = [(at, 8)]
+        for part, depth in waiting:  # grows while it is read
+            target = self.schemas.documents.resolve(part)
+            names = frozenset(name for name, _ in self.schemas.documents.entries(target, "properties"))
+            is_closed = target.field("additionalProperties") is False and target.field("patternProperties") is None
+            parts.append((names, is_closed))
+            waiting += [(inner, depth - 1) for inner in target.items("allOf") if depth]
+        known = frozenset[str]().union(*(names for names, _ in parts))
+        return any(is_closed and not known <= names for names, is_closed in parts)
+
+    def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
+        """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
+        flag = _FLAGS[self.side]
+        names = {
+            name
+            for name, schema in self.schemas.documents.entries(at, "properties")
+            if self.schemas.has_flag(schema, flag)
+        }
+        for part in at.items("allOf") if depth else ():
+            names |= self._find_absent(self.schemas.documents.resolve(part), depth - 1)
+        return frozenset(names)
+
+    def _find_hidden(self, at: Located) -> frozenset[str]:
+        """The properties that requests do not have: `readOnly`, unless the schema or its examples need them.
+
+        An object that is part of a request may be a reference to what there is, by an `id` that only the API makes.
+        """
+        if self.side != "request":
+            return frozenset()
+        examples = [at.field("example"), *(item.value for item in at.items("examples"))]
+        shown = {name for example in examples if isinstance(example, dict) for name in example}
+        return self._find_absent(at) - _to_strings(at.field("required")) - shown
+
+    def _add_example(self, at: Located, schema: dict[str, Any]) -> None:
+        example = at.get("example")
+        if example is None or "examples" in schema or "$ref" in schema:
+            return
+        if isinstance(example.value, dict) and example.value.keys() == {"$ref"}:
+            try:
+                example = self.schemas.documents.follow(example, "`example`")
+            except UnsupportedError:
+                return  # there is no example to show
+            if isinstance(example.value, dict) and "value" in example.value:  # of `components/examples`
+                example = example / "value"
+        if example.value is not None:
+            schema["examples"] = [example.value]
+
+
+@cache
+def _find_problem(pattern: str) -> str | None:
+    """Why validators do not accept a pattern as a regular expression."""
+    from stubwright_runtime.schema.validation import Validator
+
+    try:
+        Validator({"pattern": pattern})
+    except ValueError as error:
+        return str(error).partition("\n")[0].rstrip(".")
+    return None
+
+
+def _convert_bytes(schema: dict[str, Any], *, is_old: bool) -> None:
+    """`format: byte` of 3.0 is base64."""
+    if is_old and schema.get("format") == "byte":
+        del schema["format"]
+        schema["contentEncoding"] = "base64"
+
+
+def drop_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of base64 without examples and a default that are not base64, such as names of files."""
+    if schema.get("contentEncoding") != "base64":
+        return schema
+    keywords = {key: value for key, value in schema.items() if key != "default" or _is_base64(value)}
+    if isinstance(keywords.get("examples"), list):
+        keywords["examples"] = [example for example in keywords["examples"] if _is_base64(example)]
+        if not keywords["examples"]:
+            del keywords["examples"]
+    return keywords
+
+
+def _is_base64(value: Json) -> bool:
+    """Whether a value can be sent as bytes (RFC 4648, section 4)."""
+    try:
+        return isinstance(value, str) and bool(base64.b64decode(value, validate=True))
+    except ValueError:
+        return False
+
+
+def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, which accepts null, too (3.0.4, section 4.7.24, `nullable`)."""
+    kind = schema.get("type")
+    if isinstance(kind, str) and not schema.keys() & {"allOf", "anyOf", "oneOf", "not", "$ref", "const"}:
+        schema["type"] = [kind, "null"] if kind != "null" else kind
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+        return schema
+    annotations = {key: schema.pop(key) for key in _ANNOTATIONS if key in schema}
+    if not schema:
+        return annotations
+    return {**annotations, "anyOf": [schema, {"type": "null"}]}

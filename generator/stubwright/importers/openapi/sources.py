@@ -1,0 +1,143 @@
+"""Where a document comes from: a file, a URL or standard input.
+
+Takes what the user names; gives the document. A URL is fetched once, with bounds on its size and its time, and what the
+document refers to elsewhere is never fetched. Redirects are followed to `http` and `https` alone, and not from `https`
+back to `http`. What is shown of a URL has no credentials: neither a user nor a query.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin, urlsplit
+
+from stubwright import http
+from stubwright.importers.openapi.documents import Documents
+from stubwright.importers.reading import DocumentError, SingleFileReader
+from stubwright.project.files import disk
+
+if TYPE_CHECKING:
+    import httpx2
+
+STANDARD_INPUT: Final = "-"
+MAX_BYTES: Final = 64 << 20
+"""How large a document may be that does not come from a file; the largest public ones have 10 MiB."""
+
+TIMEOUT: Final = 60.0
+"""Seconds for the whole of a download."""
+
+_READING: Final = 15.0
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS: Final = 5
+_ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, application/yaml, text/yaml, */*;q=0.5"
+
+
+def is_url(source: str) -> bool:
+    """Whether a source is fetched."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def hide_credentials(source: str) -> str:
+    """A source as people may see it, and as it stands in files: a URL without its user and its query."""
+    if not is_url(source):
+        return source
+    parts = http.split(source)
+    if parts is None:
+        return f"{source.partition(':')[0]}://…"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}{'?…' if parts.query else ''}"
+
+
+def read_documents(source: str) -> Documents:
+    """The document of a source.
+
+    Raises:
+        DocumentError: It cannot be read, or is not a document that can be imported.
+    """
+    if source == STANDARD_INPUT:
+        return Documents("standard-input", SingleFileReader("standard-input", _read_standard_input()), is_alone=True)
+    if is_url(source):
+        name = urlsplit(hide_credentials(source)).path.rstrip("/").rpartition("/")[2] or "document"
+        return Documents(
+            name,
+            SingleFileReader(name, _fetch(source)),
+            is_alone=True,
+            origin=hide_credentials(source).partition("?")[0],
+        )
+    return Documents(source, disk.Disk())
+
+
+def _read_standard_input() -> bytes:
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DocumentError(_too_large())
+    return data
+
+
+def _too_large() -> str:
+    return f"it is larger than {MAX_BYTES >> 20} MiB"
+
+
+def _fetch(url: str) -> bytes:
+    """What a URL answers with.
+
+    Raises:
+        DocumentError: It does not answer, or with an error, too much, too late, or from elsewhere.
+    """
+    import httpx2
+
+    end = time.monotonic() + TIMEOUT
+    try:
+        with httpx2.Client(follow_redirects=False, timeout=_READING) as client:
+            for _ in range(_MOST_REDIRECTS + 1):
+                with client.stream("GET", url, headers={"Accept": _ACCEPT}) as response:
+                    target = response.headers.get("location")
+                    if response.status_code in _MOVED and target is not None:
+                        url = _follow_redirect(url, target)
+                        continue
+                    if response.status_code != HTTPStatus.OK:
+                        raise DocumentError(f"it answers with HTTP {_describe_status(response.status_code)}")
+                    return _read_limited(response, end)
+    except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
+        name = type(error).__name__
+        words = "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()
+        raise DocumentError(f"it cannot be fetched ({words}); check the URL") from error
+    raise DocumentError("it redirects in a circle")
+
+
+def _follow_redirect(url: str, target: str) -> str:
+    """Where a redirect leads to.
+
+    Raises:
+        DocumentError: It must not be fetched.
+    """
+    try:
+        location = urljoin(url, target)
+        scheme = urlsplit(location).scheme
+    except ValueError:
+        raise DocumentError("it redirects to an invalid URL") from None
+    if scheme not in ("http", "https") or (scheme == "http" and urlsplit(url).scheme == "https"):
+        raise DocumentError(
+            f"it redirects to {hide_credentials(location) if is_url(location) else 'another scheme'}, which is not"
+            " followed"
+        )
+    return location
+
+
+def _read_limited(response: httpx2.Response, end: float) -> bytes:
+    data = bytearray()
+    for chunk in response.iter_bytes():
+        data += chunk
+        if len(data) > MAX_BYTES:
+            raise DocumentError(_too_large())
+        if time.monotonic() > end:
+            raise DocumentError(f"fetching it takes longer than {TIMEOUT:g} s")
+    return bytes(data)
+
+
+def _describe_status(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)

@@ -1,0 +1,47 @@
+"""Resources, resource templates and prompts as a server lists them, for a manifest.
+
+Takes the entries of a list as they came; gives those that can be called, with a note for each that was fixed or
+left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stubwright.importers.tools import replace_surrogates
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+    """The entries of a list as a manifest has them.
+
+    Args:
+        section: Which list.
+        listed: Its entries as they came.
+        notes: Gets a note for each fix.
+        prefix: Put in front of each prompt's name.
+    """
+    what, key = section.noun, section.key
+    entries: list[dict[str, Any]] = []
+    identifiers: set[str] = set()
+    for index, raw in enumerate(listed):
+        if not isinstance(raw, dict) or not isinstance(raw.get(key), str) or not raw[key]:
+            notes.append(f"entry {index} of `{section.name}` is not a {what} with a `{key}`, and was left out")
+            continue
+        entry = replace_surrogates(f"{what} `{raw[key]}`", raw, notes)
+        identifier = prefix + entry[key] if key == "name" else entry[key]
+        if identifier in identifiers:
+            notes.append(f"{what} `{identifier}` is listed twice; the second was left out")
+            continue
+        identifiers.add(identifier)
+        entry = {**entry, key: identifier}
+        if entry.pop("stubwright", None) is not None:
+            notes.append(f"{what} `{identifier}` had a key `stubwright`, which only manifests have; it was left out")
+        if not isinstance(entry.get("name"), str) or not entry["name"]:
+            entry["name"] = identifier
+            notes.append(f"{what} `{identifier}` had no `name`; it got its `{key}` as one")
+        entries.append(entry)
+    return entries

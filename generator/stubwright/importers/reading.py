@@ -1,0 +1,85 @@
+"""The file that is imported, read and parsed, and what may be wrong with a source.
+
+Takes a path; gives its document, or an error that says what is wrong, with the place where that is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright.compile import source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stubwright.compile.source import Document, Reader
+    from stubwright.compile.syntax.positions import Problem
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.ir import Json
+
+
+class SourceError(ValueError):
+    """A source cannot be imported; the message says why, for people.
+
+    `names_source` says whether the message names the source.
+    """
+
+    names_source = False
+
+
+class DocumentError(SourceError):
+    """The document cannot be imported; the message says why, and `diagnostics` say where, if that is known."""
+
+    def __init__(
+        self, message: str, diagnostics: Sequence[Diagnostic] = (), documents: Mapping[str, Document] | None = None
+    ) -> None:
+        """Say what is wrong."""
+        super().__init__(message)
+        self.diagnostics = diagnostics
+        self.documents = documents or {}
+
+
+@dataclass(frozen=True, slots=True)
+class SingleFileReader:
+    """A reader of one document, which has no other files."""
+
+    path: str
+    data: bytes
+
+    def read(self, path: str) -> bytes:
+        """The document's bytes. Raises FileNotFoundError for any other path."""
+        if path != self.path:
+            raise FileNotFoundError(path)
+        return self.data
+
+    def glob(self, _folder: str, _pattern: str) -> list[str]:
+        """No files."""
+        return []
+
+    def within(self, _path: str, _folder: str) -> bool:
+        """There are no links."""
+        return True
+
+
+def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str) -> Document:
+    """Read a file.
+
+    Args:
+        path: The file.
+        reader: Where it comes from.
+        parse: Gives the value of its text, or what is wrong with that.
+        wanted: What the file should be, for people.
+
+    Raises:
+        DocumentError: It cannot be read or parsed.
+    """
+    try:
+        data = reader.read(path)
+    except OSError as error:
+        diagnostic = source.unreadable(path, error)
+        raise DocumentError(diagnostic.message, [diagnostic]) from error
+    document, problems = source.document(path, data, parse, wanted)
+    if problems:
+        raise DocumentError(problems[0].message, problems, {path: document})
+    return document

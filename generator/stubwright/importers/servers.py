@@ -1,0 +1,104 @@
+"""A live server as a manifest.
+
+Takes what a server lists, of any quality; gives a manifest that passes `check`, with all schemas as they came, and a
+note for everything that was fixed or left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.importers import acceptance, collisions, primitives, tools
+from stubwright.importers.acceptance import ImportResult
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from stubwright.importers.live import ServerListing
+
+_INFO: Final = ("title", "description", "instructions", "websiteUrl", "icons")
+_KEYS: Final = (
+    *("name", "uri", "uriTemplate", "title", "description", "mimeType", "size", "arguments", "inputSchema"),
+    *("outputSchema", "annotations", "execution", "icons", "_meta"),
+)
+"""The order of an entry's keys for people, who look for its name first. Others follow as they came."""
+
+_CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
+"""Capabilities that a manifest can declare; one that announces a list goes without saying where the list has entries.
+"""
+
+
+_UNTRUSTED: Final = (
+    "the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked before "
+    "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
+)
+
+
+def make_manifest(
+    listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", client: bool = False
+) -> ImportResult:
+    """The manifest of a server.
+
+    Args:
+        listed: What it says.
+        name: Its name; by default what it calls itself.
+        default_name: Its name where it has none.
+        prefix: Put in front of the names of tools and prompts.
+        client: Write `emit: [client]`, and that hints are not trusted.
+
+    Raises:
+        UnfixableError: Leaving out parts does not make it a manifest.
+    """
+    notes = list(listed.notes)
+    server = _make_server(listed, name, default_name, notes)
+    draft: dict[str, Any] = {"stubwright": 1, "server": server}
+    if client:
+        draft |= {"emit": ["client"], "client": {"hints": "untrusted"}}
+    draft["tools"] = tools.fix(listed.sections.get("tools", ()), notes, prefix)
+    for section in vocabulary.PRIMITIVES:
+        if entries := primitives.fix(section, listed.sections.get(section.name, ()), notes, prefix):
+            draft[section.name] = entries
+    notes += collisions.resolve(draft)
+    if client and draft["tools"]:
+        notes.append(_UNTRUSTED)
+    checked = acceptance.repair(draft)
+    ordered = {key: _order(value) for key, value in checked.manifest.items() if value or key == "tools"}
+    counts = [(len(ordered.get(section.name, ())), section.noun) for section in vocabulary.SECTIONS]
+    contents = ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count) or "nothing"
+    summary = f"{server['name']} {server['version']} (MCP {listed.revision}): {contents}"
+    return ImportResult(
+        ordered, summary, (*notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable)), checked.warnings
+    )
+
+
+def _make_server(listed: ServerListing, name: str | None, default_name: str, notes: list[str]) -> dict[str, Any]:
+    info = tools.replace_surrogates("the server", dict(listed.info), notes)
+    server: dict[str, Any] = {"name": name, "version": info.get("version")}
+    if server["name"] is None:
+        server["name"] = info.get("name")
+    for key, default in (("name", default_name), ("version", tools.NO_VERSION)):
+        if not isinstance(server[key], str) or not server[key].strip():
+            server[key] = default
+            notes.append(f"the server has no {key}; it got `{default}`")
+    server |= {key: info[key] for key in _INFO if info.get(key) not in (None, "", [])}
+    declared = {
+        capability: True
+        for capability in _CAPABILITIES
+        if listed.capabilities.get(capability) is not None
+        and not any(
+            listed.sections.get(section.name) for section in vocabulary.SECTIONS if section.capability == capability
+        )
+    }
+    return {**server, "capabilities": declared} if declared else server
+
+
+def _order(value: Any) -> Any:
+    """A list of entries, each with its keys in the order for people; any other value as it is."""
+    if not isinstance(value, list):
+        return value
+    return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]
+
+
+def _order_keys(entry: dict[str, Any]) -> dict[str, Any]:
+    extension = {"stubwright": entry["stubwright"]} if "stubwright" in entry else {}
+    first: dict[str, Any] = {key: entry[key] for key in _KEYS if key in entry}
+    return {**first, **{key: value for key, value in entry.items() if key not in first | extension}, **extension}

@@ -1,0 +1,191 @@
+"""A saved `tools/list` result as a manifest.
+
+Takes the JSON text of the list, bare or in one of its common wrappers (`{"tools": …}`, a JSON-RPC response), and gives
+a manifest with the tools as they stand. What a manifest cannot have is fixed, with a note for each fix.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.compile.syntax import jsontext
+from stubwright.diagnostics import Place
+from stubwright.importers import collisions
+from stubwright.importers.reading import DocumentError
+from stubwright.jsonschema import dialects, metaschema
+
+if TYPE_CHECKING:
+    from stubwright.compile.syntax.positions import Problem
+    from stubwright.jsonschema.locations import Role
+
+NO_VERSION: Final = "0.0.0"
+"""The version of a server that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A manifest, and what had to be fixed to make it one."""
+
+    manifest: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+
+def parse(text: str) -> tuple[Any, list[Problem]]:
+    """The value of a saved list, or what is wrong with it; what a manifest could not hold is taken as it is."""
+    try:
+        return json.loads(text, parse_constant=_refuse), []
+    except (ValueError, RecursionError):
+        return None, jsontext.parse(text)[1]
+
+
+def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The tools in `text`, as `find_tools` gives them.
+
+    Raises:
+        DocumentError: It is not JSON, or does not have a list of tools.
+    """
+    value, problems = parse(text)
+    if problems:
+        raise DocumentError(problems[0].message)
+    return find_tools(value)
+
+
+def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The tools in a value, and the texts that are not empty of `serverInfo` and the other keys beside them.
+
+    Raises:
+        DocumentError: It does not have a list of tools.
+    """
+    if isinstance(value, dict) and isinstance(value.get("result"), dict):
+        value = value["result"]
+    if isinstance(value, list):
+        return value, {}
+    if isinstance(value, dict) and isinstance(value.get("tools"), list):
+        info = value.get("serverInfo")
+        texts = dict(info) if isinstance(info, dict) else {}
+        texts |= {key: value.get(key) for key in ("instructions", "nextCursor")}
+        # Servers send empty names and versions, too, which a manifest cannot have.
+        return value["tools"], {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
+    raise DocumentError('it does not have a list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
+
+
+def make_manifest(
+    entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = ""
+) -> Draft:
+    """The manifest of a server that has the tools `entries`.
+
+    Args:
+        entries: The tools as `tools/list` gave them.
+        name: The server's name.
+        info: What else is known of the server, as `read` gives it.
+        prefix: Put in front of each tool's name.
+    """
+    notes: list[str] = []
+    info_ = info or {}
+    if "nextCursor" in info_:
+        notes.append("the list is one page of several, as its `nextCursor` says; the tools of the others are missing")
+    server = {"name": name, "version": info_.get("version", NO_VERSION)}
+    server |= {key: info_[key] for key in ("title", "description", "instructions", "websiteUrl") if key in info_}
+    server = replace_surrogates("the server", server, notes)
+    draft = {"stubwright": 1, "server": server, "tools": fix(entries, notes, prefix)}
+    notes += collisions.resolve(draft)
+    return Draft(draft, tuple(notes))
+
+
+def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
+    """The tools as a manifest has them.
+
+    Args:
+        entries: The tools as `tools/list` gave them.
+        notes: Gets a note for each fix.
+        prefix: Put in front of each tool's name.
+    """
+    tools: list[dict[str, Any]] = []
+    names: set[str] = set()
+    for index, raw in enumerate(entries):
+        if not isinstance(raw, dict) or not isinstance(raw.get("name"), str) or not raw["name"]:
+            notes.append(f"entry {index} is not a tool with a name, and was left out")
+            continue
+        tool = replace_surrogates(f"entry {index}", raw, notes)
+        wire = prefix + tool["name"]
+        if wire in names:
+            notes.append(f"tool `{wire}` is listed twice; the second was left out")
+            continue
+        names.add(wire)
+        fixed = {**tool, "name": wire}
+        if fixed.pop("stubwright", None) is not None:
+            notes.append(f"tool `{wire}` had a key `stubwright`, which only manifests have; it was left out")
+        fixed["inputSchema"] = _find_dialect(
+            wire, "inputSchema", _fix_input(wire, tool.get("inputSchema"), notes), notes
+        )
+        if not isinstance(fixed.get("outputSchema", {}), dict):
+            del fixed["outputSchema"]
+            notes.append(f"tool `{wire}` had an `outputSchema` that is not a schema; it was left out")
+        if "outputSchema" in fixed:
+            fixed["outputSchema"] = _find_dialect(wire, "outputSchema", fixed["outputSchema"], notes)
+        tools.append(fixed)
+    return tools
+
+
+def _fix_input(wire: str, schema: Any, notes: list[str]) -> Any:
+    if not isinstance(schema, dict):
+        notes.append(f"tool `{wire}` had no `inputSchema`; it got one that takes any arguments")
+        return {"type": "object"}
+    if "type" not in schema:
+        notes.append(f"the `inputSchema` of tool `{wire}` had no `type`; it got `type: object`, as MCP requires")
+        return {"type": "object", **schema}
+    return schema
+
+
+def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The schema in a dialect that has it: its own, then the one that its `$schema` may mean, then the newest.
+
+    One that no dialect has stays as it is, for `acceptance` to leave out.
+    """
+    problem = _find_problem(role, schema)
+    if problem is None:
+        return schema
+    uri = schema.get("$schema")
+    candidates = sorted(
+        dialects.DIALECTS, key=lambda dialect: not _is_nearly(uri, dialect.uri)
+    )  # stable: the newest first
+    for dialect in candidates:
+        # In its place, if it has one: the order of keys is the schema's own.
+        candidate = {**schema, "$schema": dialect.uri} if "$schema" in schema else {"$schema": dialect.uri, **schema}
+        if _find_problem(role, candidate) is None:
+            notes.append(
+                f"the `{role}` of tool `{wire}` is wrong in its own dialect ({problem}), but right in {dialect.name}; "
+                f"it got `$schema: {dialect.uri}`"
+            )
+            return candidate
+    return schema
+
+
+def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
+    """Why `check` will refuse a schema by itself, if it will."""
+    diagnostics = metaschema.check(role, Place(""), schema, imported=True)
+    return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
+
+
+def _is_nearly(written: Any, uri: str) -> bool:
+    """Whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
+    return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
+
+
+def replace_surrogates(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
+    text = json.dumps(value, ensure_ascii=False)
+    replaced = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if replaced == text:
+        return value
+    replaced_value: dict[str, Any] = json.loads(replaced)
+    label = f"tool `{replaced_value['name']}`" if "inputSchema" in replaced_value else what
+    notes.append(f"{label} had halves of surrogate pairs in its text; each became U+FFFD")
+    return replaced_value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

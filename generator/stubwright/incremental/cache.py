@@ -1,0 +1,71 @@
+"""What a run keeps for the next one: the units of tools, and that nothing was wrong with them.
+
+Takes and gives the bytes of a cache file. One that cannot be read, or that another version wrote, is as good as none,
+and so is a unit with code that models and the methods of clients do not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic_core import from_json, to_json
+
+from stubwright.codegen.models import inspection
+from stubwright.codegen.pages.primitive_code import PrimitiveCode
+from stubwright.pycode import Name
+
+_FORMAT: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The units of tools by the digest of what they are made from.
+
+    `clean` are the digests of those that nothing is wrong with, as long as what stands `around` them stays as it is.
+    `proven` are the digests of modules whose models were built.
+    """
+
+    units: Mapping[str, PrimitiveCode] = field(default_factory=dict)
+    clean: frozenset[str] = frozenset()
+    around: str = ""
+    proven: frozenset[str] = frozenset()
+
+
+def load(data: bytes | None) -> Cache:
+    """The cache in a file; an empty one where it cannot be used."""
+    try:
+        value = from_json(data or b"")
+        if value["format"] != _FORMAT:
+            return Cache()
+        units = {}
+        for digest, row in value["units"].items():
+            with suppress(ValueError, TypeError):
+                units[digest] = _unit(row)
+        return Cache(units, frozenset(value["clean"]), str(value["around"]), frozenset(value["proven"]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Cache()
+
+
+def dump(cache: Cache) -> bytes:
+    """A cache as the bytes of its file."""
+    units = {
+        digest: [unit.module, unit.classes, unit.method, sorted(unit.names), unit.response, unit.task]
+        for digest, unit in cache.units.items()
+    }
+    sets = {"clean": sorted(cache.clean), "proven": sorted(cache.proven)}
+    return to_json({"format": _FORMAT, "around": cache.around, **sets, "units": units})
+
+
+def _unit(row: Any) -> PrimitiveCode:
+    module, classes, method, names, response, task = row
+    return PrimitiveCode(
+        module=inspection.module(module),
+        classes=tuple(map(Name, classes)),
+        method=inspection.method(method),
+        names=frozenset(map(Name, names)),
+        response=None if response is None else inspection.method(response),
+        task=None if task is None else inspection.method(task),
+    )

@@ -1,0 +1,98 @@
+"""Cache keys: digests of what things are made from.
+
+Takes a resolved manifest, or one that was lowered; gives a digest for each tool, for all that stands around the tools,
+and for the whole. What is made from the same, by the same stubwright, is the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright.compile.handles import declared
+from stubwright.compile.resolve import meant, to_json
+from stubwright.compile.syntax import yamlwriter
+from stubwright.incremental.digests import digest, of_generator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Of each tool of a manifest, by its name, what it is made from; and of all that stands around the tools."""
+
+    tools: Mapping[str, str]
+    around: str
+
+
+def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
+    """The keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
+    rich = (resolved.entry.get("python") or {}).get("formats")
+    settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, declared(resolved)]
+    settings += [resolved.entry.get("targets"), resolved.entry["server"]["name"], resolved.entry.get("budget")]
+    head = hashlib.sha256(to_json([*made_by, *settings]))
+    folder = posixpath.dirname(resolved.bundle.entry)
+    files = {path: posixpath.relpath(path, folder or ".") for path in resolved.bundle.documents}
+    names = frozenset(tool.name for tool in resolved.tools)
+    shared = digest(to_json([[files[key.file], key.name, outline.schema] for key, outline in resolved.shared.items()]))
+
+    def of_tool(tool: Declared) -> str:
+        parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, _use(tool, names)]
+        if any(outline.shared() for _, outline in resolved.schemas(tool)):
+            parts.append(shared)
+        hasher = head.copy()
+        hasher.update(tool.data)
+        hasher.update(to_json(parts))
+        return f"sha256:{hasher.hexdigest()}"
+
+    around = [
+        *made_by,
+        [(files[fragment.path], fragment.prefix, fragment.kind) for fragment in resolved.bundle.fragments],
+        [
+            (files[path], yamlwriter.is_imported(document.text), _around(document.value))
+            for path, document in resolved.bundle.documents.items()
+        ],
+    ]
+    return Keys({tool.name: of_tool(tool) for tool in resolved.tools}, digest(to_json(around)))
+
+
+def of_unit(tool: str, reserved: frozenset[str]) -> str:
+    """What the unit of a tool is made from: a digest of the tool, and of the names that its classes cannot have."""
+    return tool if not reserved else digest(to_json([tool, sorted(reserved)]))
+
+
+def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
+    """The digest of all that the artifacts of a lowered manifest are made from; `tools` has those of its tools."""
+    parts = [
+        of_generator(),
+        manifest.source,
+        manifest.command,
+        manifest.package,
+        manifest.stem,
+        manifest.handlers,
+        sorted(manifest.emit),
+        manifest.refs,
+        {key: value for key, value in manifest.document.items() if key != "tools"},
+        [entry.get("stubwright") for entry in manifest.document["tools"]],
+        [[path, digest(data)] for path, data in sorted(manifest.files.items())],
+        list(tools.items()),
+        [[shared.name, shared.circle, shared.schema.own] for shared in manifest.shared],
+    ]
+    return digest(to_json(parts))
+
+
+def _around(value: Json) -> Json:
+    return {key: below for key, below in value.items() if key != "tools"} if isinstance(value, dict) else value
+
+
+def _use(tool: Declared, names: frozenset[str]) -> str | None:
+    """The tool to use in place of a deprecated one, which depends on what other tools there are."""
+    use = (tool.extension.get("deprecated") or {}).get("use")
+    return None if use is None else meant(use, tool, names)

@@ -1,0 +1,133 @@
+"""Which models have to be proven to work before a package is written, and what is said of those that do not.
+
+Takes what was made of a manifest; has `proof` build in other processes what was not built before from the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright import naming
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.incremental import proof
+from stubwright.incremental.digests import digest
+from stubwright.incremental.worker import together
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.codegen.pages.artifacts import Artifact
+    from stubwright.codegen.pages.primitive_code import PackageCode
+    from stubwright.incremental.proof import BuildFailure
+    from stubwright.incremental.worker import Job, Workers
+
+_BATCH = 300
+"""How many modules a process takes at a time: each imports what they share anew."""
+
+_HELP = (
+    "nothing was written. This is a mistake of stubwright's, not of yours: please report it with the schema; "
+    "until it is mended, write the schema in another way"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module of models: its name below `models`, a digest of all that it is made from, and what it is made for.
+
+    `places` are those of the schemas behind its classes, by the starts of their names; the last is that of all others.
+    """
+
+    name: str
+    digest: str
+    what: str
+    places: tuple[tuple[str, Place], ...]
+
+    def place(self, cls: str) -> Place:
+        """The place of the schema that a class is made from."""
+        return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
+
+
+def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
+    """The modules of models of a manifest, what others import first.
+
+    Args:
+        manifest: The manifest.
+        made: What was made of it.
+        units: A digest for each tool of what its module is made from.
+    """
+    return [*_shared(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]
+
+
+def _shared(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
+    sources = [module.source for module in (*code.circles.values(), *code.shared.values())]
+    around = digest("\0".join(sources).encode())
+    for circle in code.circles:
+        members = [each for each in manifest.shared if each.circle is not None and naming.circle(each.circle) == circle]
+        places = [(naming.shared_class(each.names), each.schema.place) for each in members]
+        places.sort(key=lambda each: -len(each[0]))
+        what = "shared schemas that lead to each other"
+        yield Module(
+            f"shared.{circle}", digest(f"{around} {circle}".encode()), what, (*places, ("", members[0].schema.place))
+        )
+    for schema in manifest.shared:
+        if schema.name in code.shared:
+            name = f"shared.{schema.names.module}"
+            what = f"the shared schema `{schema.name}`"
+            yield Module(name, digest(f"{around} {name}".encode()), what, (("", schema.schema.place),))
+
+
+def _primitives(manifest: ir.Manifest, code: PackageCode) -> Iterator[Module]:
+    primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
+    for primitive, unit in zip(primitives, code.primitives, strict=True):
+        if unit.home is not None and unit.module:
+            what = f"the {primitive.kind} `{primitive.key}`"
+            yield Module(unit.home, digest(unit.module.encode()), what, (("", primitive.place),))
+
+
+def _tools(manifest: ir.Manifest, units: Mapping[str, str]) -> Iterator[Module]:
+    for tool in manifest.tools:
+        places = [(naming.input_class(tool.names), tool.input.place)]
+        if tool.output is not None:
+            places.append((naming.output_class(tool.names), tool.output.place))
+        places += [(question.answer, question.place) for question in tool.questions]
+        yield Module(tool.names.module, units[tool.name], f"the tool `{tool.name}`", (*places, ("", tool.place)))
+
+
+def prove(
+    manifest: ir.Manifest, todo: Sequence[Module], artifacts: Sequence[Artifact], workers: Workers | None
+) -> list[Diagnostic]:
+    """Build the models of modules in other processes.
+
+    Args:
+        manifest: The manifest.
+        todo: The modules.
+        artifacts: The files of its package.
+        workers: The processes, where there are any; else one is started.
+
+    Returns:
+        An error for each class that cannot be built, and for each module that cannot be imported.
+    """
+    if not todo:
+        return []
+    sources = {"__init__.py": b""}  # what it exports, models do not need
+    root = f"{manifest.package}/"
+    sources |= {
+        artifact.path.removeprefix(root): artifact.data
+        for artifact in artifacts
+        if artifact.path.startswith(f"{root}models/") and artifact.path.endswith(".py")
+    }
+    names = [module.name for module in todo]
+    jobs: list[Job] = [
+        (proof.build, (manifest.package, sources, names[start : start + _BATCH]))
+        for start in range(0, len(names), _BATCH)
+    ]
+    by_name = {module.name: module for module in todo}
+    failures = [each for results in together(jobs, workers) for each in results]
+    return [_diagnostic(by_name[each.module], each) for each in failures]
+
+
+def _diagnostic(module: Module, failure: BuildFailure) -> Diagnostic:
+    what = f"the class `{failure.name}`" if failure.name else "the module of the models"
+    message = f"{what} of {module.what} cannot be built: {failure.why}"
+    return Diagnostic("SW409", message, module.place(failure.name), _HELP)

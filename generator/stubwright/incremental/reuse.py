@@ -1,0 +1,148 @@
+"""The compiler's steps for single tools, as a cache and more than one process have them.
+
+Takes what the last run kept; gives the compiler only those tools to check and to make that have changed, and at the end
+what the next run can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from stubwright.codegen.pages.primitive_code import PackageCode
+from stubwright.incremental import keys, proofs
+from stubwright.incremental.cache import Cache
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.codegen.models.reserved import Reserved
+    from stubwright.codegen.pages.artifacts import Artifact
+    from stubwright.codegen.pages.primitive_code import PrimitiveCode
+    from stubwright.compile.resolve import Resolved
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.incremental.keys import Keys
+    from stubwright.incremental.worker import Job, Workers
+
+BATCH = 24
+"""How many tools one process takes at a time. Fewer than two batches are not worth starting another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is wrong with models, and the digests of modules that need not be built again."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    proven: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of a manifest; `units` are all that were made or used on the way, by the digests of their tools."""
+
+    reuse: Reuse
+    manifest: ir.Manifest
+    made: PackageCode
+    units: Mapping[str, PrimitiveCode]
+    digests: Mapping[str, str]
+
+    def prove(self, artifacts: Sequence[Artifact]) -> Proof:
+        """Build those that are not known to work, in other processes, from the files of the package."""
+        before = self.reuse.before.proven
+        modules = proofs.modules(self.manifest, self.made, self.digests)
+        todo = [module for module in modules if module.digest not in before]
+        diagnostics = proofs.prove(self.manifest, todo, artifacts, self.reuse.workers)
+        return Proof(tuple(diagnostics), frozenset(module.digest for module in modules))
+
+    def cache(self, proof: Proof | None, *, is_clean: bool) -> Cache:
+        """What the next run can use.
+
+        Args:
+            proof: The proof of the models, where they had to be proven.
+            is_clean: Whether nothing is wrong with any tool.
+        """
+        clean = frozenset(self.reuse.keys.tools.values()) if is_clean else frozenset()
+        proven = self.reuse.before.proven if proof is None else proof.proven
+        return Cache(self.units, clean, self.reuse.keys.around, proven)
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """What a run can use of the last one, for a manifest that was resolved.
+
+    Make it by `of`. `workers` make what is not in the cache, if there are any.
+    """
+
+    before: Cache
+    keys: Keys
+    workers: Workers | None
+    to_check: Resolved
+    """The manifest with the tools that the last run did not find to be right as they are now."""
+
+    @classmethod
+    def of(cls, resolved: Resolved, before: Cache, made_by: Sequence[str], workers: Workers | None) -> Reuse:
+        """Compare a manifest with what the last run kept; `made_by` is what else goes into all that is generated."""
+        now = keys.of_resolved(resolved, made_by)
+        if before.around != now.around:
+            return cls(before, now, workers, resolved)
+        dirty = tuple(tool for tool in resolved.tools if now.tools[tool.name] not in before.clean)
+        outlines = {outline.place: outline for tool in dirty for _, outline in resolved.schemas(tool)}
+        return cls(before, now, workers, replace(resolved, tools=dirty, outlines=outlines))
+
+    def digest(self, manifest: ir.Manifest) -> str:
+        """The digest of all that the artifacts of a manifest are made from."""
+        return keys.of_manifest(manifest, self.keys.tools)
+
+    def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
+        """Begin to make the units that are not in the cache; what is given waits for them."""
+        from stubwright.codegen.models import reserved
+
+        first = reserved.of(manifest)
+        units: dict[str, PrimitiveCode] = {}
+        begun = self._begin(manifest, first, units)  # while the compiler makes other files
+
+        def make(taken: Reserved) -> Models:
+            return begun() if taken is first else self._begin(manifest, taken, units)()
+
+        @cache
+        def models() -> Models:
+            return reserved.settled(first, make, lambda models: models.made.defined())[0]
+
+        return models
+
+    def _begin(self, manifest: ir.Manifest, taken: Reserved, units: dict[str, PrimitiveCode]) -> Callable[[], Models]:
+        """Begin to make the units that are not there yet, without the names that are taken; they join `units`."""
+        from stubwright.codegen.models import reserved
+        from stubwright.codegen.pages import modules
+
+        of_shared = reserved.of_shared(manifest, taken)
+        now = {
+            tool.name: keys.of_unit(
+                self.keys.tools[tool.name], of_shared | taken.under(tool.names.stem, reserved.of_tool(tool))
+            )
+            for tool in manifest.tools
+        }
+        there = {**self.before.units, **units}
+        todo = [tool for tool in manifest.tools if now[tool.name] not in there]
+        batches = [todo[start : start + BATCH] for start in range(0, len(todo), BATCH)]
+        rest = modules.arguments_of_rest(manifest, taken)
+        _, modelled, shared, source, command, _ = rest
+        jobs: list[Job] = [(modules.make_rest, rest)]
+        homes = modules.homes_for(todo, shared, taken) if batches else {}
+        jobs += [(modules.make, (batch, homes, source, command, taken)) for batch in batches]
+        if self.workers is None or not (batches or modelled or shared):
+            results = None
+        else:
+            results = self.workers.begin(jobs, len(batches))
+
+        def models() -> Models:
+            others, *batches_made = results() if results else [make(*arguments) for make, arguments in jobs]
+            fresh = dict(
+                zip((tool.name for tool in todo), (unit for batch in batches_made for unit in batch), strict=True)
+            )
+            units.update({now[tool.name]: fresh.get(tool.name) or there[now[tool.name]] for tool in manifest.tools})
+            code = PackageCode({tool.name: units[now[tool.name]] for tool in manifest.tools}, *others)
+            return Models(self, manifest, code, units, now)
+
+        return models

@@ -1,0 +1,229 @@
+"""A schema as it goes on the wire: shared schemas bundled into it, and our own keywords taken out.
+
+Takes outlines whose references all resolve; gives new values and leaves the old ones as they are. What needs no change
+is the same object as in the source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.jsonschema.circles import circles
+from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.references import HANDLE, Key, Local, Outline, Shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from stubwright.diagnostics import Place, Pointer
+    from stubwright.ir import Json
+
+_GONE: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Bundled:
+    """`wire` is the schema with all it refers to; `shared` has the name under `schemas` of each bundled pointer.
+
+    `own` is `wire` without what was bundled. `uses` are the shared schemas that `own` refers to, in order, where each
+    of those that were bundled has its own name. `handles` are the places in `wire` that were marked as those of
+    handles, each with the name that it was marked with.
+    """
+
+    wire: Json
+    shared: Mapping[str, str]
+    own: Json
+    uses: tuple[Key, ...] = ()
+    handles: Mapping[Pointer, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SharedSchemas:
+    """The shared schemas of a manifest, what they lead to, and what was bundled of them already.
+
+    What many schemas refer to is the same object in each. `outlines` are the schemas in order. `schemas` are those that
+    were bundled where each has its own name, `names` are the tables of their names by what leads to them, `members` is
+    what is bundled into each member of a circle, and `bundled` are whole schemas by their places.
+    """
+
+    outlines: Mapping[Key, Outline]
+    schemas: dict[tuple[str, Key], Json] = field(default_factory=dict, init=False, repr=False, compare=False)
+    names: dict[tuple[str, Key | None, frozenset[Key]], Mapping[str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    members: dict[tuple[str, Key], tuple[Mapping[str, Json], Mapping[str, str]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    bundled: dict[Place, Bundled] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def circles(self) -> Mapping[Key, tuple[Key, ...]]:
+        """For each shared schema those that it leads to and that lead to it, itself among them, in a fixed order."""
+        found = circles({key: found.shared() for key, found in self.outlines.items()})
+        return {key: tuple(sorted(members)) for members in found for key in members}
+
+    @cached_property
+    def holding(self) -> frozenset[Key]:
+        """Those in which something is marked as the place of a handle."""
+        return frozenset(key for key, found in self.outlines.items() if HANDLE in found.keys)
+
+    def reached(self, root: Outline) -> tuple[Key, ...]:
+        """The shared schemas that `root` leads to, in the order in which they are first reached."""
+        return self.reached_from(root.shared())
+
+    def reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+        """These, and the shared schemas that they lead to, in the order in which they are first reached."""
+        reached = dict.fromkeys(keys)
+        waiting = [*reached]
+        for key in waiting:  # grows while it is read
+            for other in self.outlines[key].shared():
+                if other not in reached:
+                    reached[other] = None
+                    waiting.append(other)
+        return tuple(waiting)
+
+    def closure(self, root: Outline) -> tuple[Outline, ...]:
+        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        others = (self.outlines[key] for key in self.reached(root))
+        return (root, *(found for found in others if found is not root))
+
+
+def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
+    """Bundle what `root` refers to, of all `shared` schemas, into its own `$defs` (`definitions` before 2019-09).
+
+    A shared schema keeps its name there; where the name is taken, `shared_` goes in front, and where that is taken
+    too, a digest of its file and name goes behind. A shared schema that leads back to itself is itself, `#`, unless it
+    does so by others, and nothing forbids that it stands among them once more.
+    """
+    if root.plain or not isinstance(root.schema, dict) or not (root.references or HANDLE in root.keys):
+        return Bundled(root.schema, {}, root.schema)
+    keyword = root.dialect.defs
+    own = root.schema.get(keyword) or {}
+    itself = Key(root.place.file, str(root.place.pointer[-1])) if root.place.pointer[0] == "schemas" else None
+    alone = itself is None or len(shared.circles[itself]) == 1
+    if itself is not None and not alone and not own and not root.anchors:
+        defs, names = _of_circle(itself, keyword, shared)
+        wire = edited(root.schema, _edits(root, (), {key: (keyword, key.name) for key in root.shared()}))
+        reached = shared.reached(root) if shared.holding else ()
+        marked = _marked(root, {key: (keyword, key.name) for key in reached}, shared)
+        return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
+    keys = [key for key in shared.reached(root) if key != itself]
+    if keys and alone and {key.name for key in keys}.isdisjoint(own) and len({key.name for key in keys}) == len(keys):
+        homes: dict[Key, Pointer] = {key: () if key == itself else (keyword, key.name) for key in root.shared()}
+        wire = edited(root.schema, _edits(root, (), homes))
+        defs = {**(wire.get(keyword) or {}), **{key.name: kept(key, keyword, shared) for key in keys}}
+        leading = keyword, itself, frozenset(shared.circles[key][0] for key in root.shared())
+        if leading not in shared.names:
+            shared.names[leading] = {pointer_text((keyword, key.name)): key.name for key in keys}
+        marked = _marked(root, {key: (keyword, key.name) for key in keys}, shared)
+        return Bundled({**wire, keyword: defs}, shared.names[leading], wire, (*root.shared(),), marked)
+    taken = _names(keys, own, root.folder.path)
+    homes = {key: (keyword, name) for key, name in taken.items()}
+    if itself is not None:
+        homes[itself] = ()
+    wire = edited(root.schema, _edits(root, (), homes))
+    marked = _marked(root, {key: (keyword, name) for key, name in taken.items()}, shared)
+    if not keys:
+        return Bundled(wire, {}, wire, handles=marked)
+    defs = dict(wire.get(keyword) or {})
+    for key in keys:
+        found = shared.outlines[key]
+        defs[taken[key]] = edited(found.schema, _edits(found, homes[key], homes))
+    names = {pointer_text(homes[key]): key.name for key in keys}
+    return Bundled({**wire, keyword: defs}, names, wire, handles=marked)
+
+
+def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
+    """What is marked as the place of a handle in `root`, and in what is bundled into it at `homes`."""
+    if HANDLE not in root.keys and not shared.holding:
+        return {}
+    parts: list[tuple[Pointer, Outline]] = [((), root)]
+    parts += [(home, shared.outlines[key]) for key, home in homes.items() if key in shared.holding]
+    return {
+        (*home, *pointer): schema[HANDLE]
+        for home, found in parts
+        for pointer, schema in found.having(HANDLE)
+        if isinstance(schema[HANDLE], str)
+    }
+
+
+def kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
+    """A shared schema where all shared schemas are bundled under their own names, below `keyword`."""
+    made = shared.schemas
+    if (keyword, key) not in made:
+        found = shared.outlines[key]
+        homes = {other: (keyword, other.name) for other in (key, *found.shared())}
+        made[keyword, key] = edited(found.schema, _edits(found, homes[key], homes))
+    return made[keyword, key]
+
+
+def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
+    """What is bundled into each member of a circle: all members, and what they lead to."""
+    first = shared.circles[member][0]
+    made = shared.members.get((keyword, first))
+    if made is None:
+        keys = shared.reached(shared.outlines[first])
+        defs = {key.name: kept(key, keyword, shared) for key in keys}
+        names = {pointer_text((keyword, key.name)): key.name for key in keys}
+        made = shared.members[keyword, first] = defs, names
+    return made
+
+
+def _names(keys: Iterable[Key], own: Mapping[str, Json], folder: str) -> dict[Key, str]:
+    names: dict[Key, str] = {}
+    taken = {*own}
+    for key in keys:
+        names[key] = next(name for name in _tries(key, folder) if name not in taken)
+        taken.add(names[key])
+    return names
+
+
+def _tries(key: Key, folder: str) -> Iterator[str]:
+    yield key.name
+    yield f"shared_{key.name}"
+    for salt in count():
+        text = f"{key.file.removeprefix(folder).lstrip('/')}#{key.name}#{salt}".encode("utf-8", "surrogatepass")
+        yield f"{key.name}_{hashlib.sha256(text).hexdigest()[:8]}"
+
+
+def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
+    """What changes in a schema that is put at `home`, by pointer."""
+    edits: dict[Pointer, Any] = {}
+    moved = bool(home) and not found.identified
+    for reference in found.references:
+        match reference.target:
+            case Shared(key):
+                edits[(*reference.pointer, reference.keyword)] = pointer_text(homes[key])
+            case Local(pointer, rooted=True) if moved:
+                edits[(*reference.pointer, reference.keyword)] = pointer_text((*home, *pointer))
+    edits |= {(*pointer, HANDLE): _GONE for pointer, _ in found.having(HANDLE)}
+    if moved and isinstance(found.schema, dict) and "$schema" in found.schema:
+        edits[("$schema",)] = _GONE  # only the root of a resource may name its dialect (2020-12 Core, 8.1.1)
+    return edits
+
+
+def without(value: Json, pointers: Iterable[Pointer]) -> Json:
+    """A value without what stands at some pointers."""
+    return edited(value, dict.fromkeys(pointers, _GONE))
+
+
+def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
+    """A value with `edits` made in copies of what holds them: other values at pointers."""
+    if not edits:
+        return value
+    below: dict[str | int, dict[Pointer, Any]] = {}
+    for pointer, new in edits.items():
+        below.setdefault(pointer[0], {})[pointer[1:]] = new
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    for step, inner in below.items():
+        if () not in inner:
+            copy[step] = edited(copy[step], inner)
+        elif inner[()] is _GONE:
+            del copy[step]
+        else:
+            copy[step] = inner[()]
+    return copy

@@ -1,0 +1,338 @@
+"""A schema without references: what each leads to stands in its place.
+
+Takes a schema as it goes on the wire, all that it refers to bundled; gives a new one that accepts the same, and leaves
+the old one as it is. What leads back to itself stays a reference, and so does what the validator alone can resolve; the
+result says why. What nothing refers to any more is left out of `$defs`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.bundling import edited
+from stubwright.jsonschema.circles import circles
+from stubwright.jsonschema.pointers import pointer_text
+from stubwright.jsonschema.references import Folder, Local, Outline, identifying
+from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping
+
+    from stubwright.diagnostics import Place, Pointer
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
+
+LARGEST: Final = 1_000_000
+"""Characters of JSON. Each level of schemas that use the one below twice doubles what stands inline."""
+
+_DEFS: Final = ("$defs", "definitions")
+_NOTES: Final = frozenset(
+    {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
+)
+"""Keywords that decide nothing: beside a reference they say more than where it leads to."""
+
+_OF_OBJECTS: Final = frozenset({"properties", "patternProperties", "additionalProperties"})
+_TOGETHER: Final = (
+    _OF_OBJECTS,
+    frozenset({"prefixItems", "items", "additionalItems"}),
+    frozenset({"contains", "minContains", "maxContains"}),
+    frozenset({"if", "then", "else"}),
+)
+"""Keywords that look at those beside them (JSON Schema 2020-12 Core, 10.2 and 10.3)."""
+
+_ROOT_DEFS: Final = tuple((keyword,) for keyword in _DEFS)
+_META: Final = frozenset({"$schema", "$id", "id", *_DEFS})
+_LOOKING: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; else None."""
+
+    wire: Json
+    kept: str | None = None
+    help: str | None = None
+
+
+def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
+    """A schema with what its references lead to in their places.
+
+    Args:
+        wire: The schema, whose references all lead into itself or to a meta-schema.
+        dialect: Its dialect.
+        place: Where it stands.
+    """
+    outline = Outline(place, wire, dialect, Folder("", {}))
+    if not isinstance(wire, dict) or not outline.references:
+        return Inlined(wire)
+    if (named := _named(outline)) is not None:
+        fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
+        return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
+    made = _Inlining(outline)
+    try:
+        root = made.root()
+    except _TooDeepError:
+        return _too_deep(wire)
+    size = _Sizes().of(root)
+    if size <= LARGEST and is_too_deep(root):
+        return _too_deep(wire)
+    if size > LARGEST:
+        return Inlined(
+            wire,
+            f"without references it would have {size:,} characters of JSON, more than {LARGEST:,}",
+            "use fewer shared schemas inside each other, or write `wire: {refs: bundled}`",
+        )
+    if made.recursive:
+        shown = ", ".join(f"`{pointer_text(pointer)}`" for pointer in made.recursive[:_SHOWN])
+        more = f" and {len(made.recursive) - _SHOWN} more" if len(made.recursive) > _SHOWN else ""
+        verb = "leads" if len(made.recursive) == 1 else "lead"
+        fix = "refer to such things by an id, or give them as many levels as there are, where clients resolve nothing"
+        return Inlined(root, f"{shown}{more} {verb} back to where it comes from", fix)
+    if made.metas:
+        fix = "write `type: [object, boolean]` in its place, where clients resolve nothing"
+        return Inlined(root, f"it refers to the meta-schema `{made.metas[0]}`", fix)
+    return Inlined(root)
+
+
+def _too_deep(wire: Json) -> Inlined:
+    reason = f"without references it would be nested more than {DEEPEST} levels deep"
+    return Inlined(wire, reason, "nest less, or write `wire: {refs: bundled}`")
+
+
+def _named(outline: Outline) -> str | None:
+    """A keyword with which what stands somewhere depends on where it stands."""
+    for reference in outline.references:
+        if reference.keyword != "$ref":
+            return reference.keyword
+    if outline.anchors:
+        return str(next(iter(outline.anchors.values()))[-1])
+    keyword = identifying(outline.dialect)
+    return (
+        keyword if any(pointer and isinstance(one[keyword], str) for pointer, one in outline.having(keyword)) else None
+    )
+
+
+class _TooDeepError(Exception):
+    """What stands inline would be nested more deeply than a message can be."""
+
+
+class _Inlining:
+    """One schema. `recursive` are the places that lead back to themselves, as far as anything leads to them."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._schema, self._dialect = outline.schema, outline.dialect
+        hiding = {one.pointer for one in outline.references} if self._dialect.reference_hides_siblings else set()
+        targets = {
+            reference.pointer: reference.target.pointer
+            for reference in outline.references
+            if isinstance(reference.target, Local) and not _is_hidden(reference.pointer, hiding)
+        }
+        self.metas = [one.text for one in outline.references if not isinstance(one.target, Local)]
+        following = _following(targets)
+        reached = dict.fromkeys(target for pointer, target in targets.items() if pointer[:1] not in _ROOT_DEFS)
+        waiting = [*reached]
+        for target in waiting:  # grows while it is read
+            for other in following[target]:
+                if other not in reached:
+                    reached[other] = None
+                    waiting.append(other)
+        alone = {target for target in reached if target in following[target]}
+        together = {one for members in circles(following) if len(members) > 1 for one in members}
+        self.recursive = [target for target in reached if target in alone or target in together]
+        kept = {*self.recursive}
+        self._targets = {pointer: target for pointer, target in targets.items() if target not in kept}
+        self._homes = {target[:end] for target in kept for end in range(len(target) + 1)}
+        self._made: dict[tuple[Pointer, bool], tuple[Json, int]] = {}
+
+    def root(self) -> Json:
+        """The whole schema."""
+        made, _ = self._of((), copied=False, depth=0)
+        return made if isinstance(made, dict) else {} if made else {"not": {}}
+
+    def _of(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
+        """What stands at a place, and how many schemas are nested there.
+
+        Nothing refers to what is in a copy, so that it needs no `$defs`.
+        """
+        if (pointer, copied) not in self._made:
+            if depth > DEEPEST:
+                raise _TooDeepError
+            self._made[pointer, copied] = self._make(pointer, copied, depth + 1)
+        return self._made[pointer, copied]
+
+    def _make(self, pointer: Pointer, copied: bool, depth: int) -> tuple[Json, int]:
+        schema = self._schema
+        for step in pointer:
+            schema = schema[step]
+        if not isinstance(schema, dict):
+            return schema, 0
+        if not schema.keys().isdisjoint(_DEFS):
+            schema = self._without_unused(schema, pointer, copied)
+        edits: dict[Pointer, Any] = {}
+        deepest = 0
+        for steps, child in dialects.children(schema, self._dialect):
+            new, levels = self._of((*pointer, *steps), copied=copied, depth=depth)
+            deepest = max(deepest, levels)
+            if new is not child:
+                edits[steps] = new
+        made: Json = edited(schema, edits)
+        if (target := self._targets.get(pointer)) is not None:
+            there, levels = self._of(target, copied=True, depth=depth)
+            deepest = max(deepest, levels)
+            made = _joined(made, there, self._dialect)
+        if isinstance(made, dict) and self._has_inlined_part(schema, pointer):
+            made = _folded(made, self._dialect.reference_hides_siblings)
+        if deepest >= DEEPEST:
+            raise _TooDeepError
+        return made, deepest + 1
+
+    def _has_inlined_part(self, schema: Mapping[str, Json], pointer: Pointer) -> bool:
+        """Whether `allOf` has a part that stands inline now. What remains a part is lost on some clients."""
+        parts = schema.get("allOf")
+        hides = self._dialect.reference_hides_siblings and "$ref" in schema
+        if not isinstance(parts, list) or hides:
+            return False
+        return any((*pointer, "allOf", index) in self._targets for index in range(len(parts)))
+
+    def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
+        """A schema with those of its definitions that something still refers to."""
+        made = dict(schema)
+        for keyword in _DEFS:
+            named = schema.get(keyword)
+            if isinstance(named, dict):
+                homes = () if copied else self._homes
+                made[keyword] = {name: one for name, one in named.items() if (*pointer, keyword, name) in homes}
+                if not made[keyword]:
+                    del made[keyword]
+        return made
+
+
+def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
+    """Whether a schema stands beside a reference that hides it, and not among definitions."""
+    return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
+
+
+def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
+    """For each place that a reference leads to, where the references at and below it lead to."""
+    following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
+    for pointer, target in targets.items():
+        for end in range(len(pointer) + 1):
+            if pointer[:end] in following and (end or pointer[:1] not in _ROOT_DEFS):
+                following[pointer[:end]][target] = None
+    return following
+
+
+def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
+    """A schema that has a reference, with what that leads to in its place.
+
+    Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
+    then both count: side by side where no keyword sees another one's neighbours, else by `allOf`.
+    """
+    hides = dialect.reference_hides_siblings
+    beside = {
+        key: value
+        for key, value in schema.items()
+        if key != "$ref" and (not hides or key in _NOTES or key in (*_DEFS, "$schema") or key not in dialects.KEYWORDS)
+    }
+    if isinstance(target, dict):
+        target = {key: value for key, value in target.items() if key != "$schema"}
+    if not beside:
+        return target
+    if target is True:
+        return beside
+    if isinstance(target, dict) and (merged := _merged(beside, target, hides)) is not None:
+        order = [key for each in schema for key in (target if each == "$ref" else [each])]
+        return {key: merged[key] for key in dict.fromkeys(order) if key in merged}
+    return {**beside, "allOf": [*beside.get("allOf", ()), target]}
+
+
+def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
+    """A schema with `allOf` whose parts are part of it, as far as that means the same."""
+    folded = {key: value for key, value in schema.items() if key != "allOf"}
+    left: list[Json] = []
+    for part in schema["allOf"]:
+        merged = _merged(part, folded, hides) if isinstance(part, dict) and not part.keys() & _META else None
+        if merged is None:
+            left.append(part)
+        else:
+            folded = {**merged, **{key: value for key, value in folded.items() if key in _NOTES}}
+    if left == schema["allOf"] or (left and folded.keys() & _LOOKING):
+        return schema
+    return {**folded, "allOf": [*left, *folded.get("allOf", ())]} if left else folded
+
+
+def _merged(beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool) -> dict[str, Json] | None:
+    """The keywords of two schemas in one that means the same; `None` where none does. Notes of the first count.
+
+    `hides` says whether a reference hides what stands beside it.
+    """
+    one, two = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
+    if one and two and ((one | two) & _LOOKING or (hides and "$ref" in one | two)):
+        return None
+    for group in _TOGETHER:
+        if one & group and two & group and not (group is _OF_OBJECTS and _is_open(beside) and _is_open(target)):
+            return None
+    merged = {**target, **beside}
+    for key in one & two & dialects.KEYWORDS:
+        value = _both(key, beside[key], target[key], hides)
+        if value is None:
+            return None
+        merged[key] = value
+    return merged
+
+
+def _is_open(schema: Mapping[str, Json]) -> bool:
+    """Whether it says nothing of properties that it does not name."""
+    return schema.get("additionalProperties", True) in (True, {})
+
+
+def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
+    """The value of a keyword with which it means what it means with two values; `None` where there is none."""
+    if json.dumps(one) == json.dumps(two):
+        return one
+    if key in ("properties", "patternProperties") and isinstance(one, dict) and isinstance(two, dict):
+        return {name: _conjunction(name, one, two, hides) for name in {**two, **one}}
+    if isinstance(one, list) and isinstance(two, list) and key in ("required", "allOf"):
+        return [*dict.fromkeys((*two, *one))] if key == "required" else [*two, *one]
+    if key == "type":
+        ones, twos = (each if isinstance(each, list) else [each] for each in (one, two))
+        shared = [each for each in ones if each in twos]
+        if shared and not {"number", "integer"} & {*ones, *twos}:
+            return shared if len(shared) > 1 else shared[0]
+    return None
+
+
+def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hides: bool) -> Json:
+    """What both schemas under a name accept."""
+    if name not in one or name not in two:
+        return one[name] if name in one else two[name]
+    first, second = one[name], two[name]
+    if isinstance(first, dict) and isinstance(second, dict):
+        merged = _merged(first, second, hides)
+        return {"allOf": [second, first]} if merged is None else merged
+    if first is False or second is False:
+        return False
+    return second if first is True else first
+
+
+class _Sizes:
+    """How long values are as JSON; what stands in many places is counted once and added often."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def of(self, value: Json) -> int:
+        """Characters, with as few blanks as can be."""
+        if not isinstance(value, dict | list):
+            return len(json.dumps(value, ensure_ascii=False))
+        if id(value) not in self._known:
+            if isinstance(value, dict):
+                inner = sum(len(json.dumps(key, ensure_ascii=False)) + 1 + self.of(each) for key, each in value.items())
+            else:
+                inner = sum(map(self.of, value))
+            self._known[id(value)] = inner + max(len(value) - 1, 0) + 2
+        return self._known[id(value)]

@@ -1,0 +1,56 @@
+"""Where the schemas of a manifest stand.
+
+Takes a document's value, valid or not; gives each schema in it with its place. It does not look into schemas.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.diagnostics import Pointer
+    from stubwright.ir import Json
+
+Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "state"]
+"""What a schema is for: a tool's arguments, its result, sharing, a question's answer, or a handle's state."""
+
+
+def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
+    """Each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
+    for pointer, tool in items(value, ("tools",)):
+        for role in vocabulary.SCHEMAS:
+            if isinstance(tool, dict) and role in tool:
+                yield role, (*pointer, role), tool[role]
+        yield from _questions(tool, pointer, "stubwright")
+    for pointer, schema in items(value, ("schemas",)):
+        yield "schemas", pointer, schema
+    for pointer, annotation in items(value, ("overlay", "tools")):
+        yield from _questions(annotation, pointer)
+    for section in (vocabulary.TEMPLATES, vocabulary.PROMPTS):
+        for pointer, entry in items(value, (section.name,)):
+            yield from _questions(entry, pointer, "stubwright")
+    for pointer, handle in items(value, ("handles",)):
+        if isinstance(handle, dict) and "state" in handle:
+            yield "state", (*pointer, "state"), handle["state"]
+
+
+def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Role, Pointer, Json]]:
+    for below, question in items(value, (*steps, "ask")):
+        if isinstance(question, dict) and "schema" in question:
+            yield "ask", (*pointer, *below, "schema"), question["schema"]
+
+
+def items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
+    """The entries of the mapping or list at `steps`; none where there is no such thing."""
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield (*steps, name), child
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield (*steps, index), child

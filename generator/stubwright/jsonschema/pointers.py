@@ -1,0 +1,44 @@
+"""JSON Pointers (RFC 6901) in references: as the fragment of a URI, and what local ones lead to."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from stubwright_runtime.values.text import split_pointer
+
+if TYPE_CHECKING:
+    from stubwright.diagnostics import Pointer
+    from stubwright.ir import Json
+
+
+@lru_cache(maxsize=1 << 16)
+def pointer_text(pointer: Pointer) -> str:
+    """A pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
+    return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)
+
+
+def _fragment(step: str) -> str:
+    plain = step.replace("~", "~0").replace("/", "~1")
+    return re.sub(r"[^\w.~!$&'()*+,;=:@-]", lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), plain)
+
+
+def local(root: Json, reference: str) -> Json:
+    """What a reference such as `#/$defs/Place` leads to in `root`.
+
+    Raises:
+        LookupError: It is not a pointer, or leads nowhere.
+    """
+    if reference != "#" and not reference.startswith("#/"):
+        raise LookupError(reference)
+    here = root
+    for step in split_pointer(unquote(reference[1:])):
+        if isinstance(here, dict):
+            here = here[step]
+        elif isinstance(here, list) and step.isdecimal():
+            here = here[int(step)]
+        else:
+            raise LookupError(reference)
+    return here

@@ -1,0 +1,463 @@
+"""Where a schema refers to: every `$ref`, `$dynamicRef` and `$recursiveRef` with its target.
+
+Takes one root schema of a manifest and gives its outline: the places where schemas stand in it, and its references,
+each resolved to a place in the same root, to a shared schema, or to a meta-schema. What resolves to none of these is
+`Broken`, not raised. Nothing is read or fetched.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from urllib.parse import unquote, urljoin
+
+from stubwright import paths
+from stubwright.diagnostics.suggestions import did_you_mean, nearest
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.metaschema import is_valid
+from stubwright.jsonschema.pointers import pointer_text
+from stubwright_runtime.values.text import split_pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+
+    from stubwright.diagnostics import Place, Pointer
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
+
+KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
+"""The keywords that refer."""
+
+HANDLE = "x-handle"
+"""stubwright's only keyword in a schema; it marks a state handle."""
+
+_LINKING = tuple(f'"{keyword}"'.encode() for keyword in (*KEYWORDS, HANDLE))
+_NAMING = frozenset({*KEYWORDS, "$id", "id", "$anchor", "$dynamicAnchor"})
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
+_SHARED = re.compile(r"(?P<file>[^#]*)#/schemas/(?P<steps>[^/].*)", re.DOTALL)
+_HOMES = frozenset({"/components/schemas", "/definitions", "/$defs", "/components", "/schema"})
+_FOLDED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
+
+
+class Key(NamedTuple):
+    """A shared schema: the file it stands in, and its name under `schemas` there."""
+
+    file: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A place in the same root. `rooted` says that the reference counts from the root, which bundling moves."""
+
+    pointer: Pointer
+    rooted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A shared schema."""
+
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """A meta-schema of JSON Schema itself, which every validator has."""
+
+    uri: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Nothing that a reference may lead to: the diagnostic's code, message and help."""
+
+    code: str
+    message: str
+    help: str
+
+
+Target: TypeAlias = Local | Shared | Meta | Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference: `keyword` of the schema at `pointer` says `text`.
+
+    `enclosed` says that the nearest `$id` above it is not the root's.
+    """
+
+    keyword: str
+    pointer: Pointer
+    text: str
+    target: Target
+    enclosed: bool
+
+
+@dataclass(frozen=True)
+class Outline:
+    """One root schema, which stands at `place`. What is in it is looked up when it is asked for.
+
+    `plain` says that it is known to have neither references nor handles, so that nobody need look for them.
+    `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
+    schema without these: nobody looks at them before `enter` is called.
+    """
+
+    place: Place
+    schema: Json
+    dialect: Dialect
+    folder: Folder
+    plain: bool = False
+    own: Json = None
+    apart: Callable[[Pointer], bool] | None = None
+
+    @property
+    def schemas(self) -> Mapping[Pointer, Json]:
+        """The places where schemas stand, in the order of the source, then those that only references lead to."""
+        return self._walked.schemas
+
+    @property
+    def keys(self) -> Container[str]:
+        """All keys that `schemas` have."""
+        return self._walked.keys
+
+    @property
+    def references(self) -> Sequence[Reference]:
+        """All that refers, in the order of `schemas`."""
+        return () if self.plain else self._walked.references
+
+    @property
+    def anchors(self) -> Mapping[tuple[str, str], Pointer]:
+        """Where each plain name is given, by the URI that it counts for and the name."""
+        return self._walked.anchors
+
+    @property
+    def repeated(self) -> Sequence[Pointer]:
+        """The places where an anchor or identifier is given again."""
+        return self._walked.repeated
+
+    @cached_property
+    def _shared(self) -> tuple[Key, ...]:
+        return tuple(dict.fromkeys(ref.target.key for ref in self.references if isinstance(ref.target, Shared)))
+
+    @cached_property
+    def _walked(self) -> _Walk:
+        walk = _Walk(self.place, self.schema, self.dialect, self.folder, self.apart)
+        walk.enter((), self.schema if self.own is None else self.own)
+        return walk
+
+    def enter(self, place: Pointer) -> bool:
+        """Look at a bundled schema, by its place; whether it is one, and nobody had before."""
+        walk = self._walked
+        if not walk.is_apart(place):
+            return False
+        walk.enter(place, at(self.schema, place))
+        return True
+
+    @property
+    def identified(self) -> bool:
+        """Whether the root has an identifier of its own, so that references in it do not depend on where it is put."""
+        return _identifier(self.schema, self.dialect) is not None
+
+    def having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
+        """The schemas that have a key."""
+        if key not in self.keys:
+            return ()
+        return [
+            (pointer, schema) for pointer, schema in self.schemas.items() if isinstance(schema, dict) and key in schema
+        ]
+
+    def shared(self) -> Iterable[Key]:
+        """The shared schemas that it refers to, each once, in order."""
+        return self._shared
+
+    def folded(self, pointer: Pointer) -> Iterable[Pointer]:
+        """The schema at `pointer`, and the schemas above it that apply it to their own instance."""
+        while True:
+            yield pointer
+            above = pointer[:-1]
+            while above and above not in self.schemas:
+                above = above[:-1]
+            if not pointer or pointer[len(above)] not in _FOLDED:
+                return
+            pointer = above
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What references between files need to know: the manifest's folder, and the names of all shared schemas."""
+
+    path: str
+    schemas: Mapping[str, Iterable[str]]
+
+
+def is_plain(text: bytes) -> bool:
+    """Whether schemas that stand in this JSON can have neither references nor handles."""
+    return not any(keyword in text for keyword in _LINKING)
+
+
+@dataclass(slots=True)
+class _Walk:
+    place: Place
+    schema: Json
+    dialect: Dialect
+    folder: Folder
+    apart: Callable[[Pointer], bool] | None
+    entered: set[Pointer] = field(default_factory=set)
+    targets: dict[Pointer, list[Pointer]] = field(default_factory=lambda: defaultdict(list))
+    schemas: dict[Pointer, Json] = field(default_factory=dict)
+    keys: set[str] = field(default_factory=set)
+    references: list[Reference] = field(default_factory=list)
+    bases: dict[Pointer, str] = field(default_factory=dict)
+    resources: dict[str, Pointer] = field(default_factory=dict)
+    anchors: dict[tuple[str, str], Pointer] = field(default_factory=dict)
+    repeated: list[Pointer] = field(default_factory=list)
+
+    def is_apart(self, pointer: Pointer) -> bool:
+        return self.apart is not None and pointer[:2] not in self.entered and self.apart(pointer)
+
+    def enter(self, place: Pointer, schema: Json) -> None:
+        self.entered.add(place)
+        waiting: list[tuple[Pointer, str, str]] = []
+        self._enter(place, schema, waiting)
+        for target in self.targets.pop(place, ()):
+            self._enter(target, at(self.schema, target), waiting)
+        for pointer, keyword, text in waiting:  # grows while it is read: targets that no keyword leads to
+            reference = self._reference(pointer, keyword, text)
+            self.references.append(reference)
+            if not isinstance(reference.target, Local) or reference.target.pointer in self.schemas:
+                continue
+            target = reference.target.pointer
+            if self.is_apart(target):
+                self.targets[target[:2]].append(target)
+            else:
+                self._enter(target, at(self.schema, target), waiting)
+
+    def _enter(self, start: Pointer, schema: Json, waiting: list[tuple[Pointer, str, str]]) -> None:
+        """Take down the schemas at and below `start`, and what refers in them."""
+        keywords = [keyword for keyword in KEYWORDS if keyword in self.dialect.plain]
+        malformed: set[Pointer] = set()
+        for below, subschema in dialects.subschemas(schema, self.dialect):
+            pointer = (*start, *below)
+            if pointer in self.schemas or (
+                malformed and any(pointer[:end] in malformed for end in range(len(pointer)))
+            ):
+                continue
+            if below[-2:-1] and below[-2] in self.dialect.foreign and not is_valid(subschema, self.dialect):
+                malformed.add(pointer)  # the meta-schema does not look there, so that anything may stand there
+                continue
+            self.schemas[pointer] = subschema
+            if not isinstance(subschema, dict):
+                continue
+            self.keys.update(subschema)
+            if pointer and _NAMING.isdisjoint(subschema):
+                continue
+            self._identify(pointer, subschema)
+            waiting += [
+                (pointer, keyword, subschema[keyword])
+                for keyword in keywords
+                if keyword in subschema and isinstance(subschema[keyword], str)
+            ]
+
+    def _identify(self, pointer: Pointer, schema: Mapping[str, Json]) -> None:
+        base = self._base(pointer)
+        identifier = _identifier(schema, self.dialect)
+        if identifier is not None:
+            base, _ = _resolved(base, identifier)
+            if self.resources.setdefault(base, pointer) != pointer:
+                self.repeated.append((*pointer, identifying(self.dialect)))
+            self.bases[pointer] = base
+        elif not pointer:
+            self.resources[base], self.bases[pointer] = pointer, base
+        for keyword, anchor in _anchors(schema, self.dialect):
+            first = self.anchors.setdefault((base, anchor), (*pointer, keyword))
+            if first[:-1] != pointer:
+                self.repeated.append((*pointer, keyword))
+
+    def _base(self, pointer: Pointer) -> str:
+        while pointer and pointer not in self.bases:
+            pointer = pointer[:-1]
+        return self.bases.get(pointer, "")
+
+    def _reference(self, pointer: Pointer, keyword: str, text: str) -> Reference:
+        base = self._base(pointer)
+        enclosed = self.resources[base] != ()
+        return Reference(keyword, pointer, text, self._target(text, base), enclosed)
+
+    def _target(self, text: str, base: str) -> Target:
+        uri, fragment = _resolved(base, text)
+        if uri in self.resources and not (text.startswith("#/schemas/") and self.place.file in self.folder.schemas):
+            return self._local(text, uri, unquote(fragment))
+        shared = _SHARED.fullmatch(text)
+        if shared is not None and not _SCHEME.match(text) and self.place.file in self.folder.schemas:
+            return self._shared(text, unquote(shared["file"]), split_pointer(unquote(f"/{shared['steps']}")))
+        if uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
+            return self._meta(text, uri, fragment)
+        return self._outside(text, uri)
+
+    def _local(self, text: str, uri: str, fragment: str) -> Target:
+        start = self.resources[uri]
+        if fragment and not fragment.startswith("/"):
+            anchored = self.anchors.get((uri, fragment))
+            if anchored is not None:
+                return Local(anchored[:-1], rooted=False)
+            known = [name for base, name in self.anchors if base == uri]
+            fix = did_you_mean(fragment, known, "anchors here")
+            return Broken("SW220", f"no schema here has the anchor `{fragment}`", fix)
+        pointer: Pointer = start
+        value = at(self.schema, start)
+        for step in split_pointer(fragment):
+            if isinstance(value, dict) and step in value:
+                value, pointer = value[step], (*pointer, step)
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value, pointer = value[int(step)], (*pointer, int(step))
+            else:
+                fix = self._meant(text, fragment) or _near(step, value)
+                return Broken("SW220", f"`{text}` does not exist: {_missing(pointer, start, step)}", fix)
+        if not isinstance(value, dict | bool):
+            return Broken("SW220", f"`{text}` leads to {_kind(value)}, which is not a schema", "refer to a schema")
+        if not dialects.is_schema(self.schema, pointer, self.dialect) and not is_valid(value, self.dialect):
+            fix = f"refer to a schema, or fix this one: it must be valid in {self.dialect.name}"
+            return Broken("SW220", f"`{text}` leads to something that is not a valid schema", fix)
+        return Local(pointer, rooted=not uri)
+
+    def _meant(self, text: str, fragment: str) -> str | None:
+        """What to write for a place where other documents have shared schemas; None where no name is near."""
+        known = [*self.folder.schemas.get(self.place.file, ())]
+        place, _, name = fragment.rpartition("/")
+        if not text.startswith("#") or place not in _HOMES or not known:
+            return None
+        near = name if name in known else nearest(name, known)
+        return f'shared schemas are at "#/schemas/…": write `$ref: "#/schemas/{near}"`' if near else None
+
+    def _shared(self, text: str, file: str, steps: list[str]) -> Target:
+        path = paths.resolve(self.folder.path, self.place.file, file) if file else self.place.file
+        if path is None:
+            return _escape(text)
+        names = self.folder.schemas.get(path)
+        if names is None:
+            fix = self._elsewhere(steps[0], path) or "name a manifest or fragment that has the schema"
+            return Broken("SW220", f"`{path}` has no `schemas`", fix)
+        name, *rest = steps
+        if name not in names:
+            near = nearest(name, names)
+            fix = (None if near else self._elsewhere(name, path)) or did_you_mean(name, names, f"`schemas` in {path}")
+            return Broken("SW220", f"`schemas` in {path} has no `{name}`", fix)
+        if rest:
+            return Broken(
+                "SW220",
+                f"`{text}` refers to part of a shared schema; only whole ones can be referred to",
+                "move that part to its own name under `schemas`",
+            )
+        return Shared(Key(path, name))
+
+    def _elsewhere(self, name: str, path: str) -> str | None:
+        """What to write for a shared schema that stands in another file than `path`; None where no other has it."""
+        others = {other: names for other, names in self.folder.schemas.items() if other != path}
+        exact = [(other, name) for other, names in others.items() if name in names]
+        near = [(other, found) for other, names in others.items() if (found := nearest(name, names)) is not None]
+        if not exact and not near:
+            return None
+        other, found = (exact or near)[0]
+        here = posixpath.dirname(self.place.file) or "."
+        file = "" if other == self.place.file else posixpath.relpath(other, here)
+        return f'`{found}` is in {other}: write `$ref: "{file}#/schemas/{found}"`'
+
+    def _meta(self, text: str, uri: str, fragment: str) -> Target:
+        """A meta-schema, or a place in it: each validator has those of its own dialect."""
+        from jsonschema_rs import ValidationError, validator_for
+
+        try:
+            validator_for({"$schema": self.dialect.uri, "$ref": f"{uri}#{fragment}"}, offline=True)
+        except ValidationError:
+            return Broken(
+                "SW220",
+                f"`{text}` is not a meta-schema of {self.dialect.name}",
+                f"the meta-schema of this schema's own dialect is `{self.dialect.uri}`",
+            )
+        return Meta(uri)
+
+    def _outside(self, text: str, uri: str) -> Broken:
+        scheme = found[0].lower() if (found := _SCHEME.match(uri)) else ""
+        if scheme == "file" or len(scheme) == 1 or "\\" in text or (text.startswith("/") and not text.startswith("//")):
+            return _escape(text)  # one letter is a drive
+        if scheme or text.startswith("//"):
+            return Broken(
+                "SW222",
+                f"`{text}` would have to be fetched, but references are never fetched",
+                'copy the schema to `schemas:` and refer to it with "#/schemas/NAME"',
+            )
+        if paths.resolve(self.folder.path, self.place.file, unquote(uri)) is None:
+            return _escape(text)
+        return Broken(
+            "SW220",
+            f"a manifest cannot have the reference `{text}`",
+            'write "#/$defs/NAME" for a schema in this one, "#/schemas/NAME" for a shared one, '
+            'and "FILE.yaml#/schemas/NAME" for one in another file',
+        )
+
+
+def identifying(dialect: Dialect) -> str:
+    """The keyword by which a schema is identified: `$id`, and `id` in draft-04."""
+    return "id" if "id" in dialect.plain else "$id"
+
+
+def _identifier(schema: Json, dialect: Dialect) -> str | None:
+    """The `$id` (`id` in draft-04) by which a schema opens a scope of its own for references."""
+    if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
+        return None
+    text = schema.get(identifying(dialect))
+    return text.rstrip("#") if isinstance(text, str) and not text.startswith("#") else None
+
+
+def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str, str]]:
+    """The plain names that a schema has, by keyword; before 2019-09 they were identifiers that start with `#`."""
+    if dialect.reference_hides_siblings:
+        keyword = identifying(dialect)
+        text = schema.get(keyword)
+        return [(keyword, text[1:])] if isinstance(text, str) and text[:1] == "#" != text else []
+    keywords = ("$anchor", "$dynamicAnchor")
+    return [(keyword, text) for keyword in keywords if isinstance(text := schema.get(keyword), str)]
+
+
+def _resolved(base: str, text: str) -> tuple[str, str]:
+    """The reference `text` against `base` (RFC 3986, section 5), as URI and fragment."""
+    uri, _, fragment = text.partition("#")
+    try:
+        return (urljoin(base, uri) if uri else base), fragment
+    except ValueError:  # such as a broken IPv6 address, which no base can fix
+        return uri, fragment
+
+
+def at(value: Json, pointer: Pointer) -> Json:
+    """What stands at `pointer` in `value`."""
+    for step in pointer:
+        value = value[step]
+    return value
+
+
+def _escape(text: str) -> Broken:
+    return Broken(
+        "SW221",
+        f"`{text}` is outside the manifest's folder",
+        "copy the file into the folder of the manifest, or the schema to `schemas:`",
+    )
+
+
+def _missing(pointer: Pointer, start: Pointer, step: str) -> str:
+    above = pointer[len(start) :]
+    return f"`{pointer_text(above)}` has no `{step}`" if above else f"the schema has no `{step}`"
+
+
+def _near(step: str, value: Json) -> str:
+    if isinstance(value, list):
+        return f"the list there has {len(value)} item{'' if len(value) == 1 else 's'}, counted from 0"
+    return did_you_mean(step, value if isinstance(value, dict) else (), "keys there")
+
+
+def _kind(value: Json) -> str:
+    return "a list" if isinstance(value, list) else "null" if value is None else f"the value {str(value)[:40]!r}"

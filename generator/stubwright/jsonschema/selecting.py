@@ -1,0 +1,373 @@
+"""The schema of what is kept of a value: derived from the schema of the whole.
+
+Takes a schema that holds all that it refers to, and what is kept (`runtime/http/selections`); gives a schema under
+which what is kept of each valid value is valid. Where that cannot be said exactly it is wider, never narrower. It
+follows references as far as pointers lead, and no further.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from stubwright.jsonschema.pointers import local, pointer_text
+from stubwright_runtime.http.selections import WHOLE, below, select
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+    from stubwright_runtime.http.selections import Tree
+
+_HIDING: Final = ("draft-04", "draft-06", "draft-07")
+"""The dialects in which keywords beside `$ref` do not count."""
+
+_FLOATING: Final = frozenset({"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"})
+"""What depends on where a schema stands, or is followed by no pointer."""
+
+_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_BRANCHES: Final = ("then", "else")
+_MAPPINGS: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+_SCHEMAS: Final = frozenset(
+    {"additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema", "else", "if", "items"}
+    | {"not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
+)
+"""Keywords whose values are schemas, or lists of them."""
+
+_HANDLED: Final = frozenset(
+    {"$ref", "$defs", "definitions", "properties", "patternProperties", "additionalProperties", "required"}
+    | {"minProperties", "dependentRequired", "dependentSchemas", "dependencies", "items", "prefixItems"}
+    | {"additionalItems", "minItems", "contains", "allOf", "anyOf", "oneOf", "enum", "const", "default", "examples"}
+    | {"propertyNames", "contentSchema"}
+)
+"""Keywords that are made anew."""
+
+_DROPPED: Final = frozenset(
+    {"if", "then", "else", "not", "uniqueItems", "maxContains", "minContains", "unevaluatedItems"}
+    | {"unevaluatedProperties", "$id", "id", *_FLOATING}
+)
+"""Keywords of which nothing is known once parts are gone; without them a schema is wider."""
+
+
+@dataclass
+class Selecting:
+    """One schema, of which parts are kept. `defs` are the schemas that what was made refers to, by their names."""
+
+    root: Json
+    defs: dict[str, Json] = field(default_factory=dict)
+    _homes: dict[str, str] = field(default_factory=dict)
+    _made: dict[tuple[str, int], tuple[Tree, Json]] = field(default_factory=dict)
+
+    @property
+    def keyword(self) -> str:
+        """Where bundled schemas stand."""
+        return "definitions" if self._hides else "$defs"
+
+    @property
+    def _hides(self) -> bool:
+        return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
+
+    def finished(self, made: Json) -> Json:
+        """What was made as a schema of its own, in the dialect of the whole, with what it refers to."""
+        if not isinstance(made, dict):
+            return made
+        own = {key: value for key, value in made.items() if key not in ("$schema", self.keyword)}
+        dialect = {"$schema": self.root["$schema"]} if isinstance(self.root, dict) and "$schema" in self.root else {}
+        return {**dialect, **own, **({self.keyword: dict(sorted(self.defs.items()))} if self.defs else {})}
+
+    # --- What is kept as it is ---
+
+    def whole(self, schema: Json) -> Json:
+        """A schema as it is, with its references to what stands elsewhere now."""
+        if not isinstance(schema, dict):
+            return schema
+        is_root = schema is self.root
+        if not _FLOATING.isdisjoint(schema) or (not is_root and _is_identified(schema)):
+            return True
+        made: dict[str, Json] = {}
+        for key, value in schema.items():
+            if key == "$ref":
+                home = self._home(value)
+                if home is None:
+                    return True
+                made[key] = home
+            elif key in _MAPPINGS and isinstance(value, dict):
+                if key not in ("$defs", "definitions"):
+                    made[key] = {name: self.whole(each) for name, each in value.items()}
+            elif key in _SCHEMAS:
+                made[key] = [self.whole(each) for each in value] if isinstance(value, list) else self.whole(value)
+            elif not (is_root and key in ("$schema", "$id", "id")):
+                made[key] = value
+        return made
+
+    def _home(self, reference: Json) -> str | None:
+        """Where what a reference leads to stands in what is made; None where that is not known."""
+        if not isinstance(reference, str):
+            return None
+        if reference not in self._homes:
+            try:
+                target = local(self.root, reference)
+            except LookupError:
+                return None
+            name = self._name(reference)
+            self._homes[reference] = pointer_text((self.keyword, name))
+            self.defs[name] = True
+            self.defs[name] = self.whole(target)
+        return self._homes[reference]
+
+    def _name(self, reference: str) -> str:
+        parts = reference.lstrip("#").split("/")
+        name = parts[2] if len(parts) == 3 and parts[1] in ("$defs", "definitions") else "_".join(["whole", *parts[1:]])
+        name = name.replace("~1", "/").replace("~0", "~")
+        while name in self.defs:
+            name += "_"
+        return name
+
+    # --- What is taken apart ---
+
+    def kept(self, schema: Json, tree: Tree) -> Json:
+        """The schema of what a tree keeps of the values of a schema."""
+        if not tree:
+            return self.whole(schema)
+        if not isinstance(schema, dict):
+            return schema
+        if schema is not self.root and (_is_identified(schema) or not _FLOATING.isdisjoint(schema)):
+            return True
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            target = self._followed(reference, tree)
+            rest = {key: value for key, value in schema.items() if key != "$ref"}
+            if self._hides or rest.keys() <= {"$schema", self.keyword}:
+                return target
+            beside = self.kept(rest, tree)
+            return {"allOf": [target, beside]} if beside not in (True, {}) else target
+        made: dict[str, Json] = {
+            key: value for key, value in schema.items() if key not in _HANDLED and key not in _DROPPED
+        }
+        made |= {key: self.whole(schema[key]) for key in ("propertyNames", "contentSchema") if key in schema}
+        made |= self._of_values(schema, tree)
+        made |= self._of_objects(schema, tree)
+        made |= self._of_arrays(schema, tree)
+        made |= self._of_choices(schema, tree)
+        return made
+
+    def _followed(self, reference: str, tree: Tree) -> Json:
+        """What a tree keeps of what a reference leads to; where it goes round without leading further, anything."""
+        step = (reference, id(tree))  # the tree is kept, so that its identity stays its own
+        if step not in self._made:
+            try:
+                target = local(self.root, reference)
+            except LookupError:
+                return True
+            if target is self.root:
+                target = {key: value for key, value in target.items() if key not in ("$id", "id")}
+            self._made[step] = tree, True
+            self._made[step] = tree, self.kept(target, tree)
+        return self._made[step][1]
+
+    def _of_values(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+        made = {key: select(schema[key], tree) for key in ("const", "default") if key in schema}
+        for key in ("enum", "examples"):
+            if isinstance(schema.get(key), list):
+                values = [select(each, tree) for each in schema[key]]
+                made[key] = [*{json.dumps(each, sort_keys=True): each for each in values}.values()]
+        return made
+
+    def _of_objects(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+        made: dict[str, Json] = {}
+        names: list[str] = [step for step in tree if step is not None]
+        properties: Mapping[str, Json] = schema.get("properties") or {}
+        patterns: Mapping[str, Json] = schema.get("patternProperties") or {}
+        rest = schema.get("additionalProperties")
+        starred = tree.get(None)
+        inner = {name: tree_ for name in properties if (tree_ := below(tree, name)) is not None}
+        said = {name: self.kept(properties[name], tree_) for name, tree_ in inner.items()}
+        if patterns:
+            if starred is not None and not names:
+                made["patternProperties"] = {key: self.kept(each, starred) for key, each in patterns.items()}
+                made |= {"additionalProperties": self.kept(rest, starred)} if rest is not None else {}
+        elif rest is False:
+            made["additionalProperties"] = False
+        elif isinstance(rest, dict):
+            for name in names:
+                if name not in properties:
+                    said[name] = self.kept(rest, below(tree, name) or WHOLE)
+            if starred is not None:
+                made["additionalProperties"] = self.kept(rest, starred)
+        elif rest is not None and starred is not None:
+            made["additionalProperties"] = rest
+        if said or "properties" in schema:
+            made["properties"] = said
+        if isinstance(schema.get("required"), list):
+            required = [name for name in schema["required"] if below(tree, name) is not None]
+            made |= {"required": required} if required else {}
+        if starred is not None and "minProperties" in schema:
+            made["minProperties"] = schema["minProperties"]
+        for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+            entries = self._dependent(schema.get(keyword) or {}, tree)
+            made |= {keyword: entries} if entries else {}
+        return made
+
+    def _dependent(self, entries: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+        return {
+            name: (
+                [each for each in value if below(tree, each) is not None]
+                if isinstance(value, list)
+                else self.kept(value, tree)
+            )
+            for name, value in entries.items()
+            if below(tree, name) is not None
+        }
+
+    def _of_arrays(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+        starred = tree.get(None)
+        if starred is None or any(step is not None and step.isdecimal() for step in tree):
+            return {}  # items change their places
+        made: dict[str, Json] = {}
+        items = schema.get("items")
+        if isinstance(items, list):
+            made["items"] = [self.kept(each, starred) for each in items]
+        elif items is not None:
+            made["items"] = self.kept(items, starred)
+        if isinstance(schema.get("prefixItems"), list):
+            made["prefixItems"] = [self.kept(each, starred) for each in schema["prefixItems"]]
+        if "additionalItems" in schema:
+            made["additionalItems"] = self.kept(schema["additionalItems"], starred)
+        if "minItems" in schema:
+            made["minItems"] = schema["minItems"]
+        if "contains" in schema and schema.get("minContains") != 0:
+            made["contains"] = self.kept(schema["contains"], starred)
+        return made
+
+    def _of_choices(self, schema: Mapping[str, Json], tree: Tree) -> dict[str, Json]:
+        made: dict[str, Json] = {}
+        all_of = [self.kept(each, tree) for each in schema.get("allOf") or ()]
+        choices = [[self.kept(each, tree) for each in schema[key]] for key in ("anyOf", "oneOf") if schema.get(key)]
+        if "if" in schema and all(key in schema for key in _BRANCHES):
+            choices.append([self.kept(schema[key], tree) for key in _BRANCHES])
+        if choices:
+            made["anyOf"], *others = choices
+            all_of += [{"anyOf": each} for each in others]
+        if all_of:
+            made["allOf"] = all_of
+        return made
+
+    # --- What a pointer leads to ---
+
+    def expanded(self, schema: Json) -> list[Mapping[str, Json]]:
+        """A schema and all that says something of the same value: references, `allOf`, alternatives."""
+        found: list[Mapping[str, Json]] = []
+        waiting: list[Json] = [schema]
+        seen: set[int] = set()
+        while waiting:
+            here = waiting.pop(0)
+            if not isinstance(here, dict) or id(here) in seen:
+                continue
+            seen.add(id(here))
+            found.append(here)
+            if isinstance(here.get("$ref"), str):
+                try:
+                    waiting.append(local(self.root, here["$ref"]))
+                except LookupError:
+                    found.append({})
+                if self._hides:
+                    continue
+            for key in _LISTS:
+                waiting += here.get(key) or ()
+            waiting += [here[key] for key in _BRANCHES if key in here]
+        return found
+
+    def led(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
+        """The schemas of what a step leads to from values of schemas; None where nothing is said of it."""
+        parts = [part for schema in schemas for part in self.expanded(schema)]
+        if not any(_is_said(part) for part in parts):
+            return None
+        found: list[Json] = []
+        for part in parts:
+            found += _led(part, step)
+        return found
+
+    def known(self, schemas: Sequence[Json]) -> list[str]:
+        """The properties that values of schemas can have by name."""
+        parts = [part for schema in schemas for part in self.expanded(schema)]
+        return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
+
+    def items(self, schema: Json, depth: int = 0) -> list[Json] | None:
+        """The schemas that items of an array may have, one of which each has; None where nothing is known of them."""
+        if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
+            return None
+        if isinstance(schema.get("items"), dict):
+            return [schema["items"]]
+        inner: list[Json] = [*(schema.get("allOf") or ())]
+        if isinstance(schema.get("$ref"), str):
+            try:
+                inner.append(local(self.root, schema["$ref"]))
+            except LookupError:
+                return None
+        for each in inner:
+            if (found := self.items(each, depth + 1)) is not None:
+                return found
+        for key in ("anyOf", "oneOf"):
+            if schema.get(key):
+                made: list[Json] = []
+                for each in schema[key]:
+                    if not _may_be(each, "array"):
+                        continue
+                    if (found := self.items(each, depth + 1)) is None:
+                        return None
+                    made += found
+                return made
+        return None
+
+
+_DEEPEST: Final = 50
+
+
+def _may_be(schema: Json, kind: str) -> bool:
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    return kinds is None or kinds == kind or (isinstance(kinds, list) and kind in kinds)
+
+
+def _is_said(schema: Mapping[str, Json]) -> bool:
+    """Whether a schema says which parts a value has."""
+    if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
+        return True
+    kinds = schema.get("type")
+    scalar = {"string", "number", "integer", "boolean", "null"}
+    return (isinstance(kinds, str) and kinds in scalar) or (isinstance(kinds, list) and scalar.issuperset(kinds))
+
+
+def _led(schema: Mapping[str, Json], step: str | None) -> list[Json]:
+    properties: Mapping[str, Json] = schema.get("properties") or {}
+    rest = schema.get("additionalProperties")
+    patterns: Mapping[str, Json] = schema.get("patternProperties") or {}
+    items = schema.get("items")
+    parts: list[Json] = [*(schema.get("prefixItems") or ()), *(items if isinstance(items, list) else ())]
+    found: list[Json] = []
+    if step is None or step.isdecimal() or step == "-":
+        found += parts
+        found += [items] if isinstance(items, dict) else []
+    if step is None:
+        found += [*properties.values(), *patterns.values()]
+    elif step in properties:
+        return [*found, properties[step]]
+    else:
+        found += [each for key, each in patterns.items() if _matches(key, step)]
+    if isinstance(rest, dict) or rest is True:
+        found.append(rest)
+    return found
+
+
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:
+        return True
+
+
+def _is_identified(schema: Mapping[str, Json]) -> bool:
+    """Whether references in a schema count from its own identifier."""
+    return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

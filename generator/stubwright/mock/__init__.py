@@ -1,0 +1,1 @@
+"""`stubwright mock`: a server that answers with examples, or with values made from schemas."""

@@ -1,0 +1,71 @@
+"""Arguments that stand in a result again: `get_item(sku="TEA-01")` answers with an item whose `sku` is TEA-01.
+
+Takes a value that was made up, its schema, and the arguments with theirs; gives the value with each argument in place
+of what stands under its name with the same schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from stubwright_runtime.values.text import split_pointer
+
+_WORDS: Final = frozenset({"title", "description", "default", "examples", "example", "deprecated", "$comment"})
+"""Keywords that say nothing about which values there are."""
+
+_CHAIN: Final = 20  # references that lead to each other
+
+
+def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: Any) -> Any:
+    """The value with the arguments in it.
+
+    Args:
+        value: A value of `schema`; objects in objects are looked into, and lists are not.
+        schema: The schema of a result, with its own `$defs`.
+        arguments: What was sent.
+        input_schema: The schema of the arguments, with its own `$defs`.
+    """
+    properties = _properties(input_schema, input_schema)
+    known = {
+        name: (sent, _plain(properties[name], input_schema)) for name, sent in arguments.items() if name in properties
+    }
+    return _with(value, schema, schema, known)
+
+
+def _with(value: Any, schema: Any, root: Any, known: Mapping[str, tuple[Any, Any]]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    properties = _properties(schema, root)
+    made = dict(value)
+    for name in value.keys() & properties.keys():
+        sent, plain = known.get(name, (None, None))
+        if name in known and _plain(properties[name], root) == plain:
+            made[name] = sent
+        else:
+            made[name] = _with(value[name], properties[name], root, known)
+    return made
+
+
+def _properties(schema: Any, root: Any) -> Mapping[str, Any]:
+    target = _target(schema, root)
+    properties = target.get("properties") if isinstance(target, dict) else None
+    return properties if isinstance(properties, dict) else {}
+
+
+def _plain(schema: Any, root: Any) -> Any:
+    """A schema without its words, and what it refers to in its place."""
+    target = _target(schema, root)
+    return {key: value for key, value in target.items() if key not in _WORDS} if isinstance(target, dict) else target
+
+
+def _target(schema: Any, root: Any) -> Any:
+    """What a reference within `root` leads to; the schema itself where it is none."""
+    for _ in range(_CHAIN):
+        reference = schema.get("$ref") if isinstance(schema, dict) else None
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return schema
+        schema = root
+        for step in split_pointer(reference[1:]):
+            schema = schema.get(step) if isinstance(schema, dict) else None
+    return schema

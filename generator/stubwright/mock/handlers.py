@@ -1,0 +1,106 @@
+"""Handlers without logic, for any generated package.
+
+Takes a package's tools and the methods that its handlers have; gives an object with all of them. A tool answers with
+one of its examples, otherwise with a value made from its `outputSchema`, otherwise with a text that says what it is. It
+never asks the client anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from stubwright.jsonschema import instances
+from stubwright.mock.echo import echo
+from stubwright_runtime.errors import ToolError
+from stubwright_runtime.schema.validation import get_output_validator
+from stubwright_runtime.values.equality import are_equal
+
+if TYPE_CHECKING:
+    from stubwright.codegen.surface import MethodRole
+    from stubwright_runtime.package import Tool
+
+_Answer: TypeAlias = Callable[[Any], Any]
+_MISSING: Any = object()
+
+
+def make_handlers(
+    tools: Mapping[str, Tool],
+    methods: Mapping[str, tuple[MethodRole, str]],
+    *,
+    seed: int = 0,
+    in_json: Collection[str] = (),
+) -> object:
+    """The handlers of a package.
+
+    Args:
+        tools: The package's tools.
+        methods: The handlers' methods by name: what each does, and what it does it for, on the wire.
+        seed: What made values depend on, beside the tool and its arguments.
+        in_json: The URIs, or URI templates, of the resources that are JSON.
+    """
+    methods_by_name = {
+        name: _make_method(
+            _answer_tool(tools[key], seed) if role == "tool" else _answer_primitive(name, role, in_json=key in in_json)
+        )
+        for name, (role, key) in methods.items()
+    }
+    return type("Mocked", (), methods_by_name)()
+
+
+def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
+    """A method that answers from the arguments that the server gives, if there are some; the context comes last."""
+
+    async def method(_self: object, *arguments: Any) -> Any:
+        return answer(arguments[0] if len(arguments) > 1 else None)
+
+    return method
+
+
+def _answer_tool(tool: Tool, seed: int) -> _Answer:
+    examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
+    schema = tool.definition.get("outputSchema", _MISSING)
+
+    def answer(args: Any) -> Any:
+        if schema is _MISSING:
+            return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
+        arguments = args.model_dump(mode="json")
+        output = _find_example_output(examples, arguments)
+        if output is not _MISSING:
+            return output
+        seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
+        try:
+            made = instances.make(schema, seed_text, formats=tool.asserts_formats)
+        except instances.UnmakeableError as error:
+            raise ToolError(
+                f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
+                f"({error}); give the tool an example with an output."
+            ) from None
+        echoed = echo(made, schema, arguments, tool.definition["inputSchema"])
+        validator = get_output_validator(tool)
+        return made if validator is not None and validator.find_errors(echoed, "result") else echoed
+
+    return answer
+
+
+def _find_example_output(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
+    """The output of the example with these arguments, otherwise of the first one with an output."""
+    with_output = [example for example in examples if "output" in example]
+    matching = [example for example in with_output if are_equal(example["input"], dict(arguments))]
+    return (matching or with_output)[0]["output"] if with_output else _MISSING
+
+
+def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
+    """What a resource or a prompt says that the manifest has no content for; nothing completes."""
+
+    def answer(args: Any) -> Any:
+        if role == "completion":
+            return []
+        arguments_text = (
+            f" with {json.dumps(args.model_dump(mode='json'), ensure_ascii=False)}" if args is not None else ""
+        )
+        text = f"This is a mock: the handlers' {name} says what stands here{arguments_text}."
+        return json.dumps({"mock": text}, ensure_ascii=False) if in_json and role == "resource" else text
+
+    return answer

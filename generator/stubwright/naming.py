@@ -1,0 +1,456 @@
+"""Wire names to Python names; the only place where names are made.
+
+Takes one name as a manifest writes it and gives the Python name that stands for it. A name depends on its wire name
+alone, never on its neighbours or their order; the one exception is two properties that meet in one class, which
+`fields` tells apart by spelling out the characters that an identifier cannot hold. Nothing is ever numbered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from stubwright.pycode import Name
+
+_STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
+_NO_WORD = re.compile(r"[\W_]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_]*")
+_GAPS = re.compile(r"\0+")
+
+ANNOTATION_NAMES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str", "tuple"})
+"""Names that annotations use: a member of a class that took one would hide the type from the members below it."""
+
+CLIENT_NAMES = frozenset({"call_for", "connect", "raw", "tasks", "tools_for", "with_options", "with_raw_response"})
+"""What a client binding offers beside its tools."""
+
+DECORATOR_NAMES = frozenset({"abstractmethod", "deprecated"})
+"""Names that decorate the methods of tools, so that no method may take one from those below it."""
+
+HANDLER_NAMES = frozenset({"around"})
+"""What an object of handlers may have beside the methods of tools, prompts and resources."""
+
+CONTEXT = Name("Context")
+"""What handlers get as `ctx`, if they have nothing to ask."""
+
+MAPPING_NAMES = frozenset({"clear", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"})
+"""What models that are mappings have beside their fields."""
+
+MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
+    "datetime": frozenset({"dt_date", "dt_datetime", "dt_time"}),
+    "pydantic": frozenset({"AnyUrl", "Field"}),
+    "stubwright_runtime.generated": frozenset({"Map", "Model", "Nullable", "OpenModel", "Root"}),
+    "typing": frozenset({"Annotated", "Any", "Final", "Literal", "Optional", "TypeAlias", "Union", "cast"}),
+    "uuid": frozenset({"UUID"}),
+}
+"""What modules of models import of others that are not their package's; they import nothing that is not listed."""
+
+MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
+"""The same names, which no class of models may have."""
+
+FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "bytes"}
+"""Names that annotations of formatted texts use."""
+
+MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
+"""Modules and folders of `models/`, which a tool's module must not shadow."""
+
+# What generated annotations, pydantic's `BaseModel` and its metaclass need; `model_…` is known by the prefix.
+_FIELD_NAMES = (
+    ANNOTATION_NAMES
+    | {"Annotated", "Any", "Field", "Literal", "Nullable", "self"}
+    | {
+        "construct",
+        "copy",
+        "dict",
+        "from_orm",
+        "json",
+        "mro",
+        "parse_file",
+        "parse_obj",
+        "parse_raw",
+        "register",
+        "schema",
+        "schema_json",
+        "update_forward_refs",
+        "validate",
+    }
+)
+
+
+_HANDLE_NAMES = frozenset({"Any", "Handle", "Handles", "Literal", "overload", "property"})
+"""What the classes of handles need, so that no attribute may take one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The Python names of one tool: its method, the stem of its classes, and its module below `models/`."""
+
+    method: Name
+    stem: Name
+    module: Name
+
+
+def is_importable(name: str) -> bool:
+    """Whether Python can import something of this name."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def words(name: str) -> tuple[str, ...]:
+    """Split a wire name into its words.
+
+    A word ends at every character that is not a letter or digit, at each step from a lower-case letter to a capital,
+    and before the last capital of an acronym that a word follows: `getHTTPResponse` gives `get`, `HTTP`, `Response`.
+    """
+    plain = unicodedata.normalize("NFKC", name)
+    if not plain.isascii():  # numerals of some scripts are letters to a regular expression, but not to Python
+        plain = "".join(char if _is_part(char) else "_" for char in plain)
+    return tuple(part for chunk in _NO_WORD.split(plain) for part in _STEP.split(chunk) if part)
+
+
+def method(name: str) -> Name:
+    """The method of a tool: its words in lower case, joined by `_`.
+
+    A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
+    at its end.
+    """
+    joined = _identifier(_lower("_".join(words(name))))
+    if not joined.isidentifier() and not keyword.iskeyword(joined):
+        joined = f"tool_{joined}".rstrip("_")
+    reserved = CLIENT_NAMES | ANNOTATION_NAMES | DECORATOR_NAMES | HANDLER_NAMES
+    return Name(f"{joined}_" if keyword.iskeyword(joined) or joined in reserved else joined)
+
+
+def pascal(snake: str) -> Name:
+    """A method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
+    name = _pascal(snake)
+    return Name(name if name.isidentifier() else f"_{name}")  # of a `pythonName` such as `_1`, which is refused later
+
+
+def _pascal(snake: str) -> str:
+    return "".join(_unmarked(part[:1].upper()) + part[1:] for part in snake.split("_"))
+
+
+def tool(name: str, python_name: str | None = None) -> Names:
+    """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
+    method_name = Name(python_name) if python_name else method(name)
+    return Names(
+        method=method_name,
+        stem=pascal(method_name),
+        module=method_name + "_" if method_name in MODEL_PACKAGES else method_name,
+    )
+
+
+def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
+    """All Python names of a `prompt`, or of what is read (a resource, a resource template), by its name on the wire.
+
+    The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
+    """
+    verb = "prompt" if kind == "prompt" else "read"
+    method_name = Name(python_name or f"{verb}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
+    return Names(method=method_name, stem=pascal(method_name), module=method_name)
+
+
+def completion(names: Names) -> Name:
+    """The method that completes the arguments of the prompt or resource template with these names."""
+    return Name(f"complete_{names.method}")
+
+
+def input_class(names: Names) -> Name:
+    """The class of a tool's arguments."""
+    return names.stem + "Input"
+
+
+def output_class(names: Names) -> Name:
+    """The class of a tool's structured result."""
+    return names.stem + "Output"
+
+
+def arguments(names: Names, kind: str) -> Name:
+    """The class of the arguments of a prompt, or of the variables of a resource template."""
+    return names.stem + ("Args" if kind == "prompt" else "Params")
+
+
+def examples_module(package: Name) -> Name:
+    """The module of a package's examples as tests, which stands beside it."""
+    return Name(f"test_{package}")
+
+
+def handwritten_module(server: str) -> Name:
+    """The module for the handlers of a server, as `new` calls it: `weather` and `weather-mcp` give `weather_server`."""
+    return Name("_".join([*(word.lower() for word in server_words(server)), "server"]))
+
+
+def handwritten_class(stem: Name) -> Name:
+    """The class of a server's handlers, as `new` calls it; `stem` is what `server_stem` gives."""
+    return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem
+
+
+def question(name: str) -> str:
+    """The method that a question could have whose own name cannot be a method's."""
+    return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
+
+
+def folder(kind: str) -> Name:
+    """The folder below `models` of the models of prompts, or of what is read."""
+    return Name("prompts" if kind == "prompt" else "resources")
+
+
+def model_module(names: Names, kind: str) -> Name:
+    """The module below `models` of the models of a prompt, or of what is read."""
+    return Name(f"{folder(kind)}.{names.module}")
+
+
+def answer(names: Names, question: str) -> Name:
+    """The class of the answers to a question that what has these names asks."""
+    return names.stem + pascal(method(question)) + "Answer"
+
+
+def ask_class(names: Names) -> Name:
+    """The class of the questions that what has these names asks."""
+    return names.stem + "Ask"
+
+
+def context_class(names: Names) -> Name:
+    """The class of what the handler of something that asks gets as `ctx`; of all others it is `CONTEXT`."""
+    return names.stem + CONTEXT
+
+
+def handlers_class(stem: Name) -> Name:
+    """The interface of a server's handlers; `stem` is what `server_stem` gives."""
+    return stem + "Handlers"
+
+
+def client_class(stem: Name) -> Name:
+    """The client of a server; `stem` is what `server_stem` gives."""
+    return stem + "Client"
+
+
+def toolset_client(stem: Name, toolset: str) -> Name:
+    """The client of a toolset, whose words are in lower case with `-` between them."""
+    return stem + pascal(toolset.replace("-", "_")) + "Client"
+
+
+def shared(name: str) -> Names:
+    """The Python names of the shared schema called `name` under `schemas:`: its class and its module."""
+    snake = Name(method(name).rstrip("_"))
+    return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else snake)
+
+
+def shared_class(names: Names) -> Name:
+    """The class of the shared schema with these names."""
+    return names.stem + "Model" if names.stem in MODEL_NAMES else names.stem
+
+
+def handle_id(kind: str) -> Name:
+    """The type of the ids of the handles of one kind: `basket` gives `BasketId`."""
+    return pascal(method(kind).rstrip("_")) + "Id"
+
+
+def handle_attribute(kind: str) -> Name:
+    """What handlers find handles of one kind by, in `ctx.handles`."""
+    return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _HANDLE_NAMES else kind)
+
+
+def own_handles_class(names: Names) -> Name:
+    """The class of the handles that the handler of a tool has."""
+    return names.stem + "Handles"
+
+
+def circle(first: str) -> Name:
+    """The module of shared schemas that lead to each other; `first` is the first of them in the alphabet's order."""
+    return Name(f"_{shared(first).module}_circle")
+
+
+def values(names: Names) -> Name:
+    """The tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
+    return Name(f"{names.method.upper()}_VALUES")
+
+
+def server_words(server: str) -> tuple[str, ...]:
+    """The words of a server's name that tell it from other servers.
+
+    `mcp`, at the start and the end, and a `server` beside it are left out, as long as something is left:
+    `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, and `weather-server`, `mcp` and `mcp-server` stay
+    as they are. What is left out would be said twice, since a package's name ends in `mcp` anyway, and a client's class
+    in `Client`: `airtable_mcp_server_mcp`, `AirtableMcpServerClient`.
+
+    Two servers may so get the name of one package, such as `airtable` and `airtable-mcp`. Then `generate` refuses the
+    second, and `python.package` tells them apart: a name that depended on the other manifests of a project would
+    change, and break all imports, when somebody adds one.
+    """
+    parts = words(server)
+    lower = tuple(part.lower() for part in parts)
+    start, end = 0, len(parts)
+    if lower[:1] == ("mcp",):
+        start = 2 if lower[1:2] == ("server",) else 1
+    if lower[-2:] in (("mcp", "server"), ("server", "mcp")):
+        end -= 2
+    elif lower[-1:] == ("mcp",):
+        end -= 1
+    return parts[start:end] or parts
+
+
+def package(server: str) -> Name:
+    """The import package for a server's name: `weather` and `weather-mcp` give `weather_mcp`."""
+    parts = [_lower(part) for part in server_words(server)]
+    joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
+    return Name(joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}")
+
+
+def server_stem(server: str) -> Name:
+    """The stem of a server's own classes: `weather` and `weather-mcp` give `Weather`, as in `WeatherHandlers`."""
+    stem = _pascal(_lower("_".join(server_words(server))))
+    return Name(stem if stem.isidentifier() else f"Server{stem}")
+
+
+def nested(stem: Name, name: str) -> Name:
+    """The class of a schema below the class `stem`, at the property (or other place) `name`."""
+    return stem + _pascal(_lower("_".join(words(name))) or "field")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step down; `name` is the property's, the place of an item that has one of its own, or what tells a branch."""
+
+    kind: Literal["property", "item", "value", "branch"]
+    name: str = ""
+
+
+def ladder(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
+    """The names that the class of a schema below others may have, from the shortest on.
+
+    Args:
+        stem: How the classes of its module start.
+        root: The class that it is below.
+        definition: The definition that it is, or is below, by its name in `$defs`.
+        steps: The way to it, from the definition or from the root.
+    """
+    starts = [root] if definition is None else [nested(stem, definition), nested(root, definition)]
+    steps = tuple(steps)
+    rungs = [_stepped(start, steps, kinds) for kinds in _SPELLINGS for start in starts]
+    if rungs[-1] == root:  # the root's own class has that name
+        rungs.append(nested(root, "object"))
+    return tuple(dict.fromkeys(rungs))
+
+
+_SPELLINGS: tuple[frozenset[str], ...] = (
+    frozenset({"property"}),
+    frozenset({"property", "item", "value"}),
+    frozenset({"property", "branch"}),
+    frozenset({"property", "item", "value", "branch"}),
+)
+"""The kinds of steps that a name says, from the shortest on."""
+
+
+def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
+    name = start
+    for step in steps:
+        if step.kind in kinds and (step.name or step.kind in ("item", "value", "property")):
+            name = nested(name, step.name if step.kind in ("property", "branch") else step.kind + step.name)
+    return name
+
+
+def digested_class(name: Name, what: object) -> Name:
+    """A class whose name others need, too, with a digest of what it stands for."""
+    return name + _digest(repr(what)).upper()
+
+
+def digested_method(name: str, wire: str) -> str:
+    """A method whose name others need, too, with a digest of the name on the wire."""
+    readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
+    return f"{readable}_{_digest(wire)}"
+
+
+LONGEST_METHOD = 60
+"""How long a method's name may get that is made from a URI, or ends in a digest."""
+
+
+def free(name: Name, taken: Container[str]) -> Name:
+    """The name, with as many `_` at its end as it needs to be none of those that are taken."""
+    while name in taken:
+        name = name + "_"
+    return name
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+
+
+def _lower(text: str) -> str:
+    return _unmarked(text.lower())
+
+
+def _unmarked(text: str) -> str:
+    """The text without marks: another case of a letter may be a letter and a mark, and no word has one."""
+    return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
+
+
+def field(name: str) -> Name:
+    """The attribute for a property, by its name alone.
+
+    An identifier stays as it is. Else each run of characters that an identifier cannot hold becomes one `_`, leading
+    underscores move to the end, a leading digit gets `field_` in front, and a name that Python, pydantic's `BaseModel`
+    or an annotation needs gets a `_` at its end. A name of which nothing is left is `field`.
+    """
+    return _fix(name, _kept(name))
+
+
+def fields(names: Iterable[str]) -> Mapping[str, Name]:
+    """The attributes of one class, by property.
+
+    Where two properties would meet, the one that already is the attribute keeps it, and the others have their
+    characters spelled out by their Unicode names (`StartTime<` gives `StartTime_less_than_sign`), or, where that is
+    not enough, end in a digest of the wire name. The order of `names` changes nothing.
+    """
+    wires = list(names)
+    names = {wire: field(wire) for wire in wires}
+    for remake in (_spelled, _digested):
+        meetings = Counter(names.values())
+        crowded = [wire for wire in wires if meetings[names[wire]] > 1 and names[wire] != wire]
+        names |= {wire: remake(wire) for wire in crowded}
+    return names
+
+
+def _fix(name: str, fallback: str) -> Name:
+    """Make `kept`, what an identifier can hold of `name`, an attribute that nothing else needs."""
+    core = name.lstrip("_")
+    text = fallback + "_" * (len(name) - len(core)) if fallback else "field"
+    if not text.isidentifier():
+        text = f"field_{text}"
+    if keyword.iskeyword(text) or text in _FIELD_NAMES or text.startswith("model_"):
+        text += "_"
+    return Name(text)
+
+
+def _kept(name: str) -> str:
+    core = name.lstrip("_")
+    return core if core.isidentifier() and unicodedata.normalize("NFKC", core) == core else _identifier(core).strip("_")
+
+
+def _identifier(text: str) -> str:
+    """What an identifier can hold of `text`, with one `_` for each run of the rest."""
+    if _PLAIN.fullmatch(text):
+        return text
+    plain = unicodedata.normalize("NFKC", text)
+    return _GAPS.sub("_", "".join(char if _is_part(char) else "\0" for char in plain))
+
+
+def _is_part(char: str) -> bool:
+    return f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) == char
+
+
+def _spelled(name: str) -> Name:
+    spelled = (
+        char if _is_part(char) else f"_{unicodedata.name(char, f'u{ord(char):x}').lower()}_"
+        for char in name.lstrip("_")
+    )
+    return _fix(name, re.sub("_+", "_", _identifier("".join(spelled))).strip("_"))
+
+
+def _digested(name: str) -> Name:
+    return Name(f"{field(name).rstrip('_')}_{_digest(name)}")

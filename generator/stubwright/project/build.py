@@ -1,0 +1,285 @@
+"""One manifest from file to files: check it, compile it, and say what has to change on disk.
+
+Takes a manifest's path and where its package goes; gives what was found in it and the changes to its files. It writes
+nothing: `tree.apply` does.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import posixpath
+import shlex
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stubwright import naming
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.project import freshness
+from stubwright.project.files import disk, layout, lock, tree, user_cache
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.compile.pipeline import Result
+    from stubwright.compile.source import Document
+    from stubwright.incremental.worker import Workers
+    from stubwright.project.files.lock import Lock
+    from stubwright.project.handwritten.handlers import Findings, Handwritten
+    from stubwright.project.handwritten.reading import Module
+
+OUTPUT = "generated"
+"""The output folder where nothing says another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where packages go, and where the modules of their handlers are.
+
+    `told` says that the project names the folder, so that a command need not. `is_vendored` says that packages have
+    their runtime beside them.
+    """
+
+    folder: Path
+    told: bool = False
+    handlers: tuple[str, ...] = ()
+    is_vendored: bool = False
+
+    @property
+    def option(self) -> str:
+        """What a command must say to mean this folder."""
+        return "" if self.told or self.folder.name == OUTPUT else f" -o {shlex.quote(self.folder.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
+
+    `requirements` are what the package needs, where that has changed.
+    `keep` has the next run find what it can use, once the changes are made.
+    """
+
+    package: str | None = None
+    changes: tree.Changes | None = None
+    requirements: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    failed: bool = False
+    handlers: str | None = None
+    fit: Fit | None = None
+    keep: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The handwritten class of a manifest: where it is, and what does not fit.
+
+    `others` are what does not fit in modules that it needs, each with the module.
+    """
+
+    file: Path
+    written: Handwritten
+    findings: Findings
+    encoding: str = "utf-8"
+    others: tuple[tuple[Module, tuple[Diagnostic, ...]], ...] = ()
+
+
+def build(
+    path: str,
+    target: Target,
+    known: Lock,
+    *,
+    trust: bool,
+    force: bool = False,
+    writes: bool = True,
+    project: Container[str] | None = None,
+) -> Built:
+    """Compile the manifest at `path` for a target.
+
+    Args:
+        path: The manifest, as diagnostics show it.
+        target: Where its package goes.
+        known: The lock of the target's folder.
+        trust: Look no further where nothing changed since a run of this user's; use what it kept.
+        force: Overwrite generated files that were edited by hand.
+        writes: Whether the changes are going to be made, so that the models have to be proven to work.
+        project: All manifests of the project, as the lock has them, where they are all compiled.
+
+    Raises:
+        OSError: The target's folder cannot be read.
+    """
+    name = layout.relative(path, target.folder)
+    reader = disk.Disk()
+    if trust and freshness.untouched(reader, target.folder, known, name, target.option):
+        return Built()
+
+    from stubwright.incremental import worker
+
+    with worker.workers() as workers:
+        reader = reader.afresh()
+        return _built(path, target, known, reader, workers, trust=trust, force=force, writes=writes, project=project)
+
+
+def _built(
+    path: str,
+    target: Target,
+    known: Lock,
+    reader: disk.Disk,
+    workers: Workers | None,
+    *,
+    trust: bool,
+    force: bool,
+    writes: bool,
+    project: Container[str] | None,
+) -> Built:
+    from stubwright.compile import pipeline
+    from stubwright.incremental import cache, digests, reuse
+
+    name = layout.relative(path, target.folder)
+    shown = layout.told(path, target.folder)
+    command = f"stubwright generate {shlex.quote(shown)}{target.option}"
+    cache_name = user_cache.name(target.folder, name, "units")
+    before = cache.load(user_cache.read(cache_name)) if trust else cache.Cache()
+    manifest = pipeline.read(path, reader)
+    if isinstance(manifest, pipeline.Result):
+        return Built(diagnostics=manifest.diagnostics, documents=manifest.documents, failed=True)
+    reusable = reuse.Reuse.of(manifest.resolved, before, (digests.of_generator(), shown, command), workers)
+    compiled = manifest.check(reusable.to_check, shown, command)
+    result = Built(diagnostics=compiled.diagnostics, documents=compiled.documents, failed=compiled.manifest is None)
+    if compiled.manifest is None:
+        return result
+    begun = reusable.begin(compiled.manifest)
+    entry = lock.Entry(reusable.digest(compiled.manifest))
+    there = tree.Tree(target.folder)
+    package = tree.generated(there, known, name, compiled.manifest.package)
+    at = package_at(path, compiled)
+    artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
+    changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
+    is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
+    proof = begun().prove(artifacts) if writes and changes.changes else None
+    if proof is not None and proof.diagnostics:
+        return replace(result, diagnostics=(*result.diagnostics, *proof.diagnostics), failed=True)
+
+    def keep() -> None:
+        user_cache.write(cache_name, cache.dump(begun().cache(proof, is_clean=compiled.is_clean)))
+        if not compiled.diagnostics and not changes.diagnostics:
+            note = freshness.noted(reader, target.folder, target.option, changes.lock.manifests[name])
+            freshness.remember(target.folder, name, note)
+
+    if trust and is_settled:
+        return replace(result, keep=keep)
+    return replace(
+        result,
+        handlers=compiled.manifest.handlers if "server" in compiled.manifest.emit else None,
+        fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
+        package=layout.shown(target.folder, compiled.manifest.package),
+        changes=changes,
+        requirements=_news(compiled.manifest, package, is_vendored=target.is_vendored),
+        keep=keep,
+    )
+
+
+def needed(manifest: ir.Manifest, *, is_vendored: bool) -> tuple[str, ...]:
+    """What a package needs installed."""
+    from stubwright.codegen.pages import artifacts
+    from stubwright.project import vendoring
+
+    runtime = artifacts.requirements(manifest.document, manifest.emit)
+    return vendoring.requirements(runtime) if is_vendored else runtime
+
+
+def _news(manifest: ir.Manifest, before: tree.Package, *, is_vendored: bool) -> tuple[str, ...]:
+    """What a package needs, where that is other than what it needed when it was generated before."""
+    from stubwright.codegen.pages import artifacts
+
+    runtime = artifacts.requirements(manifest.document, manifest.emit)
+    document = before.text("manifest.json")
+    if document is None or before.text("_runtime/__init__.py") is not None:
+        return needed(manifest, is_vendored=is_vendored)
+    try:
+        is_same = artifacts.requirements(json.loads(document), manifest.emit) == runtime
+    except _FORGED:
+        is_same = False
+    return () if is_same else needed(manifest, is_vendored=is_vendored)
+
+
+_FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What reading a `manifest.json` may raise, which anybody may have written."""
+
+
+def package_at(path: str, compiled: Result) -> Place:
+    """Where the package of the manifest at `path` gets its name."""
+    from stubwright.compile import resolve
+
+    entry = posixpath.normpath(path)
+    return resolve.package_place(entry, compiled.documents[entry].value)
+
+
+def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> Fit | None:
+    """How the handwritten class of a manifest fits; None where none is named, or its module is somewhere else.
+
+    Args:
+        manifest: The lowered manifest.
+        folders: Where its module is looked for.
+        path: The manifest, as diagnostics show it.
+        document: The package's `manifest.json` as it was generated before.
+    """
+    if manifest.handlers is None or "server" not in manifest.emit:
+        return None
+    from stubwright.codegen import surface
+    from stubwright.codegen.pages import renames
+    from stubwright.codegen.pages.interface import RUNTIME, Interface
+    from stubwright.compile import source
+    from stubwright.project.handwritten import handlers as handwritten
+    from stubwright.project.handwritten.modules import reached
+
+    module, _, name = manifest.handlers.partition(":")
+    interface = naming.handlers_class(manifest.stem)
+    at = Place(posixpath.normpath(path), ("python", "handlers"))
+    file = disk.find_module(module, folders)
+    if file is None:
+        if disk.is_importable(module, folders):
+            return None
+        where = Path(folders[0] if folders else ".", *module.split(".")).with_suffix(".py")
+        absent = Diagnostic(
+            "SW424",
+            f"there is no module `{module}` in {' or '.join(f'`{folder}`' for folder in folders)}",
+            at,
+            f"write `class {name}({interface}): …` into `{where.as_posix()}`; "
+            "or name the module's folder as `handlers` in `[tool.stubwright]`",
+        )
+        written = handwritten.Handwritten(where.as_posix(), "", name, interface, manifest.package, at)
+        return Fit(where, written, handwritten.Findings((absent,), is_there=False))
+    written = handwritten.Handwritten(file.as_posix(), "", name, interface, manifest.package, at)
+    try:
+        data = file.read_bytes()
+        encoding = "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+        written = replace(written, text=data.decode(encoding))
+    except OSError as error:
+        return Fit(file, written, handwritten.Findings((source.unreadable(written.path, error),)))
+    except UnicodeDecodeError:
+        return None
+    try:
+        before = json.loads(document) if document is not None else {}
+        asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
+    except _FORGED:
+        asked, renamed = {}, {}
+    offered = Interface(manifest)
+    findings = handwritten.compare(written, surface.handler_methods(manifest), asked, renamed, offered)
+    others = []
+    for other in sorted(reached(module, folders, (manifest.package, RUNTIME)) - {file}):
+        read = _read(other)
+        if read is not None and (stale := handwritten.stale_uses(read, offered, renamed)):
+            others.append((read, tuple(stale)))
+    return Fit(file, written, findings, encoding, tuple(others))
+
+
+def _read(file: Path) -> Module | None:
+    """A handwritten module; None where there is none, or it cannot be read."""
+    from stubwright.project.handwritten import reading
+
+    try:
+        return reading.parse(file.as_posix(), file.read_text("utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return None

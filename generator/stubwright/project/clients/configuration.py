@@ -1,0 +1,172 @@
+"""A server's entry in a client's configuration file: written, replaced or taken out, and nothing else touched.
+
+The file is read, edited in memory, read once more, and replaced whole by one that stands ready beside it. Two runs wait
+for each other; a client that writes at the same time makes the edit begin anew. A link stays a link, and a mode a mode.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import naming
+from stubwright.compile.syntax.positions import Lines
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.project.clients import jsonc, toml
+from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.files import disk, inside, locking
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.project.clients.table import Client
+    from stubwright.project.launch import Launch
+
+NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""How a server may be called in all clients: Claude Code and Codex take no other characters."""
+
+_TRIES: Final = 20
+_PRIVATE: Final = 0o600
+_BY_HAND: Final = "nothing was written; mend the file, or put in by hand what `--print` shows"
+
+
+class RefusedError(Exception):
+    """A file is left as it is; `diagnostic` says why, and where."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A server as a client's file has it."""
+
+    client: Client
+    name: str
+    value: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, client: Client, name: str, launch: Launch, variables: Mapping[str, str]) -> Entry:
+        """The entry of a server, with the variables that a user wants to be set."""
+        words = {"command": launch.python, "args": [*launch.arguments]}
+        return cls(client, name, {**client.more, **words, "env": launch.environment(variables)})
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """The keys that lead to it."""
+        return self.client.key, self.name
+
+    def shown(self) -> str:
+        """A whole file that has nothing but this entry, as a user may paste it."""
+        return self.put("")
+
+    def put(self, text: str) -> str:
+        """The text of a file with this entry. Raises UnfitError."""
+        if self.client.form == "toml":
+            return toml.with_table(text, self.path, self.value)
+        return jsonc.with_member(text, self.path, self.value, comments=self.client.form == "jsonc")
+
+    def taken_from(self, text: str) -> str:
+        """The text of a file without this entry. Raises UnfitError."""
+        if self.client.form == "toml":
+            return toml.without_table(text, self.path)
+        return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
+
+    def replaced(self) -> tuple[str, ...]:
+        """What of it the client replaces by something else, as a user knows it: names of variables, or the command."""
+        expands = self.client.expands
+        if expands is None:
+            return ()
+        words = [self.value["command"], *self.value["args"]]
+        found = ["the command"] if any(expands.search(word) for word in words) else []
+        return (*found, *(f"`{name}`" for name, value in self.value["env"].items() if expands.search(value)))
+
+
+def is_there(entry: Entry, file: Path) -> bool:
+    """Whether a file has an entry of that name. Raises RefusedError."""
+    data = _read(file)
+    return data is not None and _edited(data, entry.taken_from, file) != data
+
+
+def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
+    """Change the text of a file; whether there was anything to change.
+
+    Args:
+        file: The file, which need not be there.
+        change: Gives the new text; `put` or `taken_from` of an entry.
+        private: Make it, where it is new, for its owner alone.
+
+    Raises:
+        RefusedError: The file is damaged, is no file, or cannot be read or written. It is as it was.
+    """
+    target = Path(os.path.realpath(file))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)  # so that all runs wait at the same folder
+        with locking.alone(target.parent):
+            for _ in range(_TRIES):
+                before = _read(file)
+                after = _edited(before or b"", change, file)
+                if after == (before or b""):
+                    return False
+                if _read(file) == before:
+                    disk.write(target, after, mode=_PRIVATE if private else None)
+                    return True
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RefusedError(Diagnostic("SW406", f"this file cannot be written: {reason}", Place(str(file)))) from error
+    message = "this file changes all the time, so that nothing is written into it"
+    raise RefusedError(Diagnostic("SW406", message, Place(str(file)), "close the client, and run the command again"))
+
+
+def _read(file: Path) -> bytes | None:
+    """The bytes of a file, which may be behind a link; None where there is none. Raises RefusedError."""
+    target = os.path.realpath(file)
+    try:
+        data = inside.regular(target)
+        if data is None and inside.kind(target) == "folder":
+            raise IsADirectoryError(0, "it is a folder")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RefusedError(Diagnostic("SW001", f"this file cannot be read: {reason}", Place(str(file)))) from error
+    return data
+
+
+def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    try:
+        text = data[len(mark) :].decode()
+    except UnicodeDecodeError as error:
+        lines = data[: error.start + len(mark)].split(b"\n")
+        message = f"this file is not in UTF-8: line {len(lines)} has the byte 0x{data[error.start + len(mark)]:02x}"
+        raise RefusedError(Diagnostic("SW002", message, Place(str(file)), _BY_HAND)) from error
+    try:
+        return mark + change(text).encode()
+    except UnfitError as error:
+        raise RefusedError(misplaced(text, file, error)) from error
+
+
+def misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
+    """What is wrong with a text, with its place in the file. The text is not quoted: it may hold secrets."""
+    found = Lines(text).diagnostic(str(file), error.problem)
+    fix = f"{found.help}; nothing was written" if found.help else _BY_HAND
+    return Diagnostic(found.code, found.message, found.at, fix)
+
+
+def name_of(manifest: ir.Manifest) -> str:
+    """What a server is called in a client's file, where nobody says it: its name, as far as all clients take it."""
+    name = str(manifest.document["server"]["name"])
+    if NAME.fullmatch(name):
+        return name
+    plain = "-".join(naming.words(name))
+    return plain if NAME.fullmatch(plain) else re.sub("[^A-Za-z0-9_-]", "", manifest.package)[:64] or "server"
+
+
+def snippet(name: str, url: str) -> str:
+    """What most clients take for a server at a URL, as JSON."""
+    return json.dumps({"mcpServers": {name: {"type": "http", "url": url}}}, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,216 @@
+"""JSON with comments, edited where it stands: a member put into an object, or taken out, and all else byte for byte.
+
+Takes text; gives text, or raises `UnfitError` with the place of what is in the way. Comments are those of JavaScript,
+and a comma may stand after the last entry, as VS Code, Cursor and Zed read their settings. It knows no file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from stubwright.compile.syntax import jsontext
+from stubwright.compile.syntax.positions import Node, Problem
+
+_STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENTS: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_COMMAS: Final = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+_COMMA: Final = re.compile(r"\s*,")
+_REST: Final = re.compile(r"[ \t]*(?:\r\n|\n|\r|\Z)")
+_KINDS: Final = {"[": "a list", '"': "a text", "t": "a boolean", "f": "a boolean", "n": "null"}
+
+
+class UnfitError(Exception):
+    """A text cannot be edited; `problem` says why, and where."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -> str:
+    """The text with a member of an object; the objects around it are made where they are not there.
+
+    Args:
+        text: A JSON object, or nothing at all.
+        path: The keys that lead to the member, from the outermost.
+        value: What it is, as `json.dumps` takes it.
+        comments: Whether the text may have comments, and commas after last entries.
+
+    Raises:
+        UnfitError: The text is not JSON, or something on the way is no object.
+    """
+    found = _read(text, comments)
+    if found is None:
+        document = _dumped(_wrapped(path, value), "", "  ", _newline(text))
+        above = text if text.strip() else ""
+        return f"{above}{'' if not above or above.endswith(_BREAKS) else _newline(text)}{document}{_newline(text)}"
+    here = found.root
+    for depth, step in enumerate(path):
+        children = found.members(here, path[:depth])
+        child = children.get(step)
+        if child is None:
+            return found.inserted(here, step, _wrapped(path[depth + 1 :], value))
+        here = child
+    if json.loads(found.bare[here.start : here.end]) == value:
+        return text
+    margin = _margin(text, here.start)
+    return text[: here.start] + _dumped(value, margin, found.unit, _newline(text)) + text[here.end :]
+
+
+def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
+    """The text without a member; as it is where there is none. Raises UnfitError as `with_member` does."""
+    found = _read(text, comments)
+    if found is None:
+        return text
+    here = found.root
+    for depth, step in enumerate(path):
+        child = found.members(here, path[:depth]).get(step)
+        if child is None:
+            return text
+        parent, here = here, child
+    return found.removed(parent, path[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text and its tokens: `plain` has no comments, `bare` no commas after last entries, either; all are as long."""
+
+    text: str
+    plain: str
+    bare: str
+    root: Node
+
+    def members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
+        """The values of an object, which stands at `path`, by their keys."""
+        first = self.bare[node.start]
+        if first != "{":
+            what = f"`{'.'.join(path)}`" if path else "this file"
+            message = f"{what} is {_KINDS.get(first, 'a number')}, where an object should be"
+            raise UnfitError(Problem("SW102", message, node.start, node.end))
+        return {key: child for key, (_, child) in (node.children or {}).items()}
+
+    @property
+    def unit(self) -> str:
+        """One step of indentation."""
+        key = _first_key(self.root)
+        margin = _margin(self.text, key.start) if key is not None and self._breaks(self.root.start, key.start) else ""
+        return margin or "  "
+
+    def inserted(self, node: Node, key: str, value: Any) -> str:
+        """The text with a member after all others of an object."""
+        text, newline = self.text, _newline(self.text)
+        close = node.end - 1
+        first = _first_key(node)
+        if first is None:
+            outer = _margin(text, node.start)
+            margin = outer + self.unit
+            kept = text[node.start + 1 : close].rstrip()
+            made = f"{kept}{newline}{margin}{self._member(key, value, margin)}{newline}{outer}"
+            return text[: node.start + 1] + made + text[close:]
+        last = self._last(node)
+        has_comma = _COMMA.match(self.plain, last.end) is not None
+        end = last.end + len(text[last.end : close].rstrip())  # behind what is said of the last member, too
+        before, after = text[: last.end], text[last.end : end]
+        if self._breaks(node.start, first.start) or self._breaks(last.end, close):
+            on_own_line = self._breaks(node.start, first.start)
+            margin = _margin(text, first.start) if on_own_line else _margin(text, node.start) + self.unit
+            made = f"{newline}{margin}{self._member(key, value, margin)}{',' if has_comma else ''}"
+        else:
+            made = f" {json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+        return f"{before}{'' if has_comma else ','}{after}{made}{text[end:]}"
+
+    def removed(self, node: Node, key: str) -> str:
+        """The text without a member of an object."""
+        children = list((node.children or {}).items())
+        index = next(number for number, (name, _) in enumerate(children) if name == key)
+        key_node, value = children[index][1]
+        start, end = (key_node or value).start, value.end
+        comma = _COMMA.match(self.plain, end)
+        end = comma.end() if comma else end
+        line = start - len(_before(self.text, start))
+        rest = _REST.match(self.text, end)
+        if not self.text[line:start].strip() and rest is not None and rest[0]:
+            start, end = line, rest.end()
+        elif comma:
+            end += len(self.text[end:]) - len(self.text[end:].lstrip(" \t"))
+        text = self.text[:start] + self.text[end:]
+        above = _COMMA.match(self.plain, children[index - 1][1][1].end) if comma is None and index else None
+        if above is None:
+            return text
+        gap = self.text[above.end() : start]
+        cut = start if not gap.strip() and not self._breaks(above.end(), start) else above.end()
+        return text[: above.end() - 1] + text[cut:]
+
+    def _member(self, key: str, value: Any, margin: str) -> str:
+        dumped = _dumped(value, margin, self.unit, _newline(self.text))
+        return f"{json.dumps(key, ensure_ascii=False)}: {dumped}"
+
+    def _last(self, node: Node) -> Node:
+        return list((node.children or {}).values())[-1][1]
+
+    def _breaks(self, start: int, end: int) -> bool:
+        """Whether a line ends between two offsets."""
+        return not {"\n", "\r"}.isdisjoint(self.text[start:end])
+
+
+_BREAKS: Final = ("\n", "\r")
+
+
+def _read(text: str, comments: bool) -> _Text | None:
+    """The text and its tokens; None where there are none. Raises UnfitError."""
+    plain = _COMMENTS.sub(_blank, text) if comments else text
+    bare = _COMMAS.sub(_blank, plain) if comments else text
+    if not bare.strip():
+        return None
+    _, problems = jsontext.parse(bare)
+    if problems:
+        raise UnfitError(_told(bare, problems[0], comments))
+    root, _ = jsontext.tree(bare)
+    return _Text(text, plain, bare, root)
+
+
+def _told(text: str, problem: Problem, comments: bool) -> Problem:
+    """A problem of JSON, in words of a settings file."""
+    if comments and text.startswith("/*", problem.start):
+        return Problem(problem.code, "this comment is not closed", problem.start, problem.end, "close it with `*/`")
+    if text[problem.start : problem.start + 1] in ("/", "#"):
+        return replace(problem, help="the client reads no comments here" if not comments else None)
+    return replace(problem, help=None) if problem.code == "SW008" else problem  # its help is for manifests
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Spaces in place of what is no string, with the same line breaks."""
+    return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
+
+
+def _first_key(node: Node) -> Node | None:
+    return next((key for key, _ in (node.children or {}).values()), None)
+
+
+def _wrapped(path: Sequence[str], value: Any) -> Any:
+    for step in reversed(path):
+        value = {step: value}
+    return value
+
+
+def _dumped(value: Any, margin: str, unit: str, newline: str) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + margin)
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def _before(text: str, offset: int) -> str:
+    """The line of an offset, up to it."""
+    return text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
+
+
+def _margin(text: str, offset: int) -> str:
+    """The white space that the line of an offset starts with."""
+    line = _before(text, offset)
+    return line[: len(line) - len(line.lstrip())]

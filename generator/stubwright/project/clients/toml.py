@@ -1,0 +1,158 @@
+"""TOML, edited where it stands: a table of two keys put in, or taken out, and all else byte for byte.
+
+Takes text; gives text, or raises `UnfitError` with the place of what is in the way. A table that is written with
+headers is edited; one inside another value is left to people. What comes out is read again and compared with what was
+meant, so that no text is ever broken. It knows no file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+from stubwright.compile.syntax.positions import Problem
+from stubwright.project.clients.jsonc import UnfitError
+
+if TYPE_CHECKING:
+    from tomlkit.container import Container
+    from tomlkit.items import Item, Key, Table
+
+_PLACE: Final = re.compile(r"\(at line (\d+), column (\d+)\)")
+_FIX: Final = "write it under a header of its own, such as `[{}.{}]`, and run the command again"
+_TOGETHER: Final = "put the headers that begin with `{}` next to each other, and run the command again"
+
+
+def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
+    """The text with a table, in place of the one that is there, or at the end.
+
+    Args:
+        text: A TOML document.
+        path: The table's two keys.
+        value: Texts, lists of texts, and tables of texts.
+
+    Raises:
+        UnfitError: The text is not TOML, or the table stands inside another value.
+    """
+    import tomlkit
+
+    before = _parsed(text)
+    tables = _tables(before, path[0])
+    if tables.get(path[1]) == value:
+        return text
+    newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    block = tomlkit.dumps({path[0]: {path[1]: value}}).replace("\n", newline)
+    if path[1] in tables:
+        edited = _replaced(text, path, block)
+    else:
+        gap = ("" if not text or text.endswith("\n") else newline) + (newline if text.strip() else "")
+        edited = text + gap + block
+    return _checked(text, edited, {**before, path[0]: {**tables, path[1]: dict(value)}}, path)
+
+
+def without_table(text: str, path: tuple[str, str]) -> str:
+    """The text without a table; as it is where there is none. Raises UnfitError as `with_table` does."""
+    before = _parsed(text)
+    tables = _tables(before, path[0])
+    if path[1] not in tables:
+        return text
+    edited = _replaced(text, path, "")
+    if text.startswith(edited.rstrip("\r\n")) and edited.endswith(("\n\n", "\n\r\n")):
+        edited = edited.removesuffix("\n").removesuffix("\r")  # the empty line between the last table and those above
+    after = {**before, path[0]: {key: value for key, value in tables.items() if key != path[1]}}
+    return _checked(text, edited, after, path)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        lines = text.split("\n")
+        line, column = map(int, place.groups()) if place else (len(lines), len(lines[-1]) + 1)
+        offset = sum(len(above) + 1 for above in lines[: line - 1]) + column - 1
+        message = _PLACE.sub("", str(error)).strip()
+        raise UnfitError(Problem("SW004", f"this is not TOML: {message}", offset, offset + 1)) from error
+
+
+def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The tables in a table of a document; none where there is something else."""
+    tables = document.get(key)
+    return tables if isinstance(tables, dict) else {}
+
+
+def _replaced(text: str, path: tuple[str, str], block: str) -> str:
+    """The text with other lines, if any, in place of those of a table; as it is where that table has no header."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+    from tomlkit.items import Whitespace
+
+    try:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise _unfit(text, path) from error
+    if document.as_string() != text:  # tomlkit moves arrays of tables that stand between tables of one parent
+        raise _unfit(text, path, _TOGETHER)
+    for parent in _under(document, path[0]):
+        for table in _under(parent.value, path[1]):
+            rows = parent.value.body
+            index = next(index for index, (_, item) in enumerate(rows) if item is table)
+            lines = block + "".join(item.as_string() for item in _trailing(table))
+            rows[index] = None, Whitespace(lines)  # which is printed as it stands
+            block = ""  # headers of one table may stand apart
+    return document.as_string()
+
+
+def _under(container: Container, name: str) -> list[Table]:
+    """The tables of a name that begin with a header."""
+    return [item for key, item in container.body if key == name and _has_header(item, key)]
+
+
+def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
+    """Whether an item is a table that begins with a header, not with a dotted key."""
+    from tomlkit.items import Table
+
+    return isinstance(item, Table) and key is not None and not key.is_dotted()
+
+
+def _trailing(table: Table) -> list[Item]:
+    """Comments and empty lines behind the values of a table and of those in it: they belong to the next header.
+
+    Empty lines alone before the header of a table in it go with that header.
+    """
+    from tomlkit.items import Comment
+
+    trailing: list[Item] = []
+    gap: list[Item] = []
+    for key, item in table.value.body:
+        if key is None:
+            gap.append(item)
+        elif _has_header(item, key):
+            trailing += gap if any(isinstance(above, Comment) for above in gap) else []
+            gap = _trailing(item)
+        else:
+            gap = []
+    return trailing + gap
+
+
+def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
+    """The edited text, if it means what it should. Raises UnfitError."""
+    try:
+        is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    if not is_right:
+        raise _unfit(text, path)
+    return edited
+
+
+def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> UnfitError:
+    start = max(0, text.find(path[0]))
+    message = f"`{'.'.join(path)}` cannot be edited as it is written here"
+    return UnfitError(Problem("SW102", message, start, start + len(path[0]), fix.format(*path)))
+
+
+def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """A document without a table that holds nothing."""
+    return {name: value for name, value in document.items() if name != key or value}

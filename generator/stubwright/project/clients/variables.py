@@ -1,0 +1,51 @@
+"""Files of environment variables: a line `NAME=value` for each, as `docker --env-file` and dotenv have in common.
+
+A value may stand in single quotes, where it is taken as it is, or in double quotes, with escapes such as `\\n`. Without
+quotes it ends before ` #`. `export` may stand before a name. Nothing is put in place of `$NAME`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from stubwright.compile.syntax.positions import Problem
+from stubwright.project.clients.jsonc import UnfitError
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""How a variable may be called."""
+
+_LINE: Final = re.compile(
+    rf"\s*(?:export\s+)?(?P<name>{NAME.pattern})\s*=\s*"
+    r"""(?:'(?P<single>[^']*)'\s*(?:\#.*)?|"(?P<double>(?:[^"\\]|\\.)*)"\s*(?:\#.*)?|(?P<bare>[^'"\s].*|))$"""
+)
+_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def parse(text: str) -> dict[str, str]:
+    """The variables of a file; of two with one name the last counts.
+
+    Raises:
+        UnfitError: A line is neither empty, nor a comment, nor a variable. The line itself is not quoted: it may hold a
+            secret.
+    """
+    found: dict[str, str] = {}
+    offset = 0
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            read = _LINE.match(line.rstrip())
+            if read is None or "\0" in line:
+                message = "this line is no `NAME=value`; a value in quotes ends on its line"
+                raise UnfitError(Problem("SW004", message, offset, offset + len(line.rstrip())))
+            found[read["name"]] = _value(read)
+        offset += len(line) + 1
+    return found
+
+
+def _value(read: re.Match[str]) -> str:
+    if read["single"] is not None:
+        return read["single"]
+    if read["double"] is not None:
+        return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), read["double"])
+    return re.split(r"\s#", read["bare"], maxsplit=1)[0].strip()

@@ -1,0 +1,244 @@
+"""The project around the manifests: what `[tool.stubwright]` in `pyproject.toml` says, and what it depends on.
+
+Looks in the working folder and above; gives a `Project`, or diagnostics with the place in `pyproject.toml`. All paths
+that it gives are relative to the working folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stubwright.diagnostics import Diagnostic, Span
+
+FILE = "pyproject.toml"
+_KEYS = {"manifests", "output", "handlers", "runtime"}
+RUNTIMES = ("installed", "vendored")
+"""Where packages may have their runtime from; first what holds where nothing is said."""
+
+HANDLERS = (".", "src")
+"""Where handwritten modules are looked for, where nothing says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
+
+    `file` is the project's `pyproject.toml`, in `folder`.
+    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
+    none; `listed` is where it lists them. `handlers` are the folders of
+    handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored` says that
+    packages have their runtime beside them.
+    """
+
+    file: str
+    folder: Path
+    manifests: tuple[str, ...]
+    output: str | None
+    requirements: tuple[object, ...] | None
+    listed: Span
+    handlers: tuple[str, ...] = HANDLERS
+    patterns: tuple[str, ...] = ()
+    is_vendored: bool = False
+
+    def dependencies(self) -> dict[str, frozenset[str]] | None:
+        """The requirements by their names as package indexes normalize them, each with its extras."""
+        from packaging.requirements import InvalidRequirement, Requirement
+        from packaging.utils import canonicalize_name
+
+        if self.requirements is None:
+            return None
+        extras: dict[str, frozenset[str]] = {}
+        for item in self.requirements:
+            with suppress(InvalidRequirement, TypeError):
+                wanted = Requirement(item)  # type: ignore[arg-type]  # it says whether it is one
+                name = canonicalize_name(wanted.name)
+                extras[name] = extras.get(name, frozenset()) | wanted.extras
+        return extras
+
+
+def find() -> tuple[Project | None, list[Diagnostic]]:
+    """The project around the working folder; None where there is none, or its table is wrong.
+
+    It is looked for in each folder above, but not outside the repository.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        config, problems = _read(Path(os.path.relpath(folder, here)))
+        if config is not None or problems or (folder / ".git").exists():
+            return config, problems
+    return None, []
+
+
+def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
+    """The project in `folder`; None where its `pyproject.toml` is not there, has no such table, or is wrong."""
+    file = (folder / FILE).as_posix()
+    try:
+        text = Path(file).read_text("utf-8")
+    except FileNotFoundError:
+        return None, []
+    except (OSError, UnicodeDecodeError) as error:
+        return None, [Diagnostic("SW410", f"`{file}` cannot be read: {error}", _line(file, 1))]
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        match = re.search(r"line (\d+), column (\d+)", str(error))
+        line, column = map(int, match.groups()) if match else (1, 1)
+        at = Span(file, line, column, line, column + 1)
+        return None, [Diagnostic("SW410", f"`{file}` is not TOML: {error}", at)]
+    tool = value.get("tool")
+    table = tool.get("stubwright") if isinstance(tool, dict) else None
+    if table is None:
+        return None, []
+    keys = _Keys(file, text, "tool.stubwright")
+    problems = list(_problems(table, keys))
+    if problems:
+        return None, problems
+    manifests: list[str] = []
+    for pattern in table.get("manifests", []):
+        found_paths = sorted(_relative(path) for path in folder.glob(pattern) if path.is_file())
+        if not found_paths:
+            problems.append(
+                Diagnostic(
+                    "SW410",
+                    f"`{pattern}` in `[tool.stubwright] manifests` matches no file",
+                    keys.span("manifests"),
+                    help="name manifests by paths relative to pyproject.toml, such as `specs/*.yaml`",
+                )
+            )
+        manifests += [path for path in found_paths if path not in manifests]
+    if problems:
+        return None, problems
+    output = _relative(folder / table["output"]) if "output" in table else None
+    listed = _Keys(file, text, "project").span("dependencies")
+    folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
+    patterns = tuple(table.get("manifests", ()))
+    is_vendored = table.get("runtime") == "vendored"
+    return (
+        Project(file, folder, tuple(manifests), output, _requirements(value), listed, folders, patterns, is_vendored),
+        [],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A requirement that a project lacks, or lacks extras of; and how it is written so that it has all of them."""
+
+    lacking: str
+    whole: str
+    is_listed: bool
+
+
+def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
+    """Those of `requirements` that the project does not depend on; none where it lists no dependencies at all.
+
+    An extra `all` is one that has what the others have.
+    """
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+
+    needed = tuple(requirements)
+    dependencies = project.dependencies() if needed else None
+    for wanted in map(Requirement, needed if dependencies is not None else ()):
+        extras = (dependencies or {}).get(canonicalize_name(wanted.name))
+        if extras is None:
+            yield Missing(str(wanted), str(wanted), is_listed=False)
+        elif "all" not in extras and (lacking := wanted.extras - extras):
+            both = lacking | extras
+            yield Missing(_with_extras(wanted.name, lacking), _with_extras(wanted.name, both), is_listed=True)
+
+
+def _with_extras(name: str, extras: Iterable[str]) -> str:
+    return f"{name}[{','.join(sorted(extras))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Where the keys of one table stand in the text; TOML's own reader does not tell."""
+
+    file: str
+    text: str
+    table: str
+
+    def span(self, key: str | None = None) -> Span:
+        """The place of a key, or of the table's own header where the key is not found."""
+        inside = False
+        header = _line(self.file, 1)
+        for number, row in enumerate(self.text.splitlines(), 1):
+            if row.lstrip().startswith("["):
+                inside = row.split("#")[0].strip() == f"[{self.table}]"
+                if inside:
+                    header = Span(self.file, number, 1, number, 1 + len(row.rstrip()))
+            elif inside and key is not None and (match := re.match(rf"\s*(\"?{re.escape(key)}\"?)\s*=", row)):
+                return Span(self.file, number, match.start(1) + 1, number, match.end(1) + 1)
+        return header
+
+
+def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
+    if not isinstance(table, dict):
+        yield Diagnostic("SW410", "`tool.stubwright` must be a table", keys.span())
+        return
+    for key in sorted(set(table) - _KEYS):
+        yield Diagnostic(
+            "SW410",
+            f"unknown key `{key}` in `[tool.stubwright]`",
+            keys.span(key),
+            help="its keys are `manifests`, `output`, `handlers` and `runtime`",
+        )
+    manifests = table.get("manifests", [])
+    if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):
+        yield Diagnostic(
+            "SW410",
+            "`manifests` in `[tool.stubwright]` must be a list of paths",
+            keys.span("manifests"),
+            help='write `manifests = ["specs/*.yaml"]`',
+        )
+    else:
+        for item in manifests:
+            if item.startswith("/"):
+                message = f"`{item}` in `[tool.stubwright] manifests` must be relative to pyproject.toml"
+                yield Diagnostic("SW410", message, keys.span("manifests"))
+    folders = table.get("handlers", [])
+    if not isinstance(folders, list) or not all(isinstance(item, str) for item in folders):
+        yield Diagnostic(
+            "SW410",
+            "`handlers` in `[tool.stubwright]` must be a list of folders",
+            keys.span("handlers"),
+            help='write `handlers = ["src"]`',
+        )
+    if table.get("runtime", RUNTIMES[0]) not in RUNTIMES:
+        yield Diagnostic(
+            "SW410",
+            '`runtime` in `[tool.stubwright]` must be "installed" or "vendored"',
+            keys.span("runtime"),
+            help='write `runtime = "vendored"` to have the runtime in the output folder, beside the packages',
+        )
+    output = table.get("output", "generated")
+    if not isinstance(output, str) or not output.strip():
+        yield Diagnostic(
+            "SW410",
+            "`output` in `[tool.stubwright]` must be a path",
+            keys.span("output"),
+            help='write `output = "generated"`',
+        )
+
+
+def _requirements(value: Mapping[str, Any]) -> tuple[object, ...] | None:
+    project = value.get("project")
+    listed = project.get("dependencies") if isinstance(project, dict) else None
+    return tuple(listed) if isinstance(listed, list) else None
+
+
+def _line(file: str, line: int) -> Span:
+    return Span(file, line, 1, line, 2)
+
+
+def _relative(path: Path) -> str:
+    """A path from the working folder, but where it was absolute."""
+    return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

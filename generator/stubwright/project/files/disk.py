@@ -1,0 +1,174 @@
+"""Files: reading what is compiled, and writing one file whole or not at all.
+
+A file is written beside its target first and then moved into place.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stubwright.incremental import digests
+from stubwright.project.files import inside
+
+MAX_FILE = 64 * 1024 * 1024
+
+
+_MOST = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Reads files for `source.load`; paths are relative to the working folder, or absolute.
+
+    `inputs` gets a digest of everything that was read: of each file by its path, and of each listing by its pattern.
+    """
+
+    inputs: dict[str, str] = field(default_factory=dict)
+    _files: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    _listings: dict[str, tuple[list[str], str]] = field(default_factory=dict)
+    _folders: dict[str, inside.Inside] = field(default_factory=dict)
+
+    def afresh(self) -> Disk:
+        """A reader that need not read again what this one has read, and has no inputs yet."""
+        return Disk({}, self._files, self._listings)
+
+    def read(self, path: str) -> bytes:
+        """The file's bytes. Raises OSError, also for a file of more than 64 MiB."""
+        if path not in self._files:
+            with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
+                data = file.read(_MOST)
+                if len(data) == _MOST:  # room for `MAX_FILE` is not made for each small file
+                    data += file.read(MAX_FILE + 1 - _MOST)
+            if len(data) > MAX_FILE:
+                raise OSError(f"it is larger than {MAX_FILE // 1024 // 1024} MiB")
+            self._files[path] = data, digests.digest(data)
+        data, self.inputs[path] = self._files[path]
+        return data
+
+    def glob(self, folder: str, pattern: str) -> list[str]:
+        """Files below `folder` that match, sorted, with `/` between folders."""
+        key = f"{posixpath.normpath(folder)}{LISTING}{pattern}"
+        if key not in self._listings:
+            base = Path(folder)
+            above = "" if base == Path() else f"{base.as_posix().rstrip('/')}/"
+            paths = sorted(path.as_posix().removeprefix(above) for path in base.glob(pattern) if path.is_file())
+            self._listings[key] = paths, digests.digest("\n".join(paths).encode("utf-8", "surrogateescape"))
+        paths, self.inputs[f"{folder}{LISTING}{pattern}"] = self._listings[key]
+        return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
+
+    def within(self, path: str, folder: str) -> bool:
+        """Whether a path, with links followed, lies below `folder`."""
+        if folder not in self._folders:
+            self._folders[folder] = inside.Inside(folder or ".")
+        return self._folders[folder].holds(path)
+
+
+def find_module(name: str, folders: Sequence[str]) -> Path | None:
+    """The file of a module, looked for in `folders`; None where it is in none of them."""
+    steps = name.split(".")
+    for folder in folders:
+        for path in (Path(folder, *steps).with_suffix(".py"), Path(folder, *steps, "__init__.py")):
+            if path.is_file():
+                return path
+    return None
+
+
+def is_importable(name: str, folders: Sequence[str]) -> bool:
+    """Whether the package that a module belongs to can be found beside the project's own folders: it was installed.
+
+    Nothing is imported for that.
+    """
+    from importlib.machinery import PathFinder
+
+    own = {str(Path(folder).resolve()) for folder in ("", *folders)}
+    paths = [path for path in sys.path if str(Path(path).resolve()) not in own]
+    return PathFinder.find_spec(name.partition(".")[0], paths) is not None
+
+
+LISTING = "//"
+"""Between the folder and the pattern of a listing among inputs; no path holds it."""
+
+
+def text(path: Path) -> str | None:
+    """The text of a file that a command may write anew; None where there is none.
+
+    Raises:
+        OSError: It cannot be read, or is a link or no file.
+    """
+    data = inside.regular(path)
+    if data is None and inside.kind(path) == "folder":
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return None if data is None else data.decode("utf-8", "replace")
+
+
+def create(path: Path, text: str, encoding: str = "utf-8") -> None:
+    """Write one file that a person asked for by name, whole or not at all. Raises OSError, with the name of a file."""
+    write(path, text.encode(encoding))
+
+
+def write(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write one file, whole or not at all; a new one with that mode. Raises OSError, with the name of a file."""
+    staged = None
+    try:
+        with suppress(FileExistsError):  # what stands there is no folder, which the next line tells better
+            path.parent.mkdir(parents=True, exist_ok=True)
+        temporary(path, 0, "stubwright").unlink(missing_ok=True)  # a killed run left it
+        staged = stage(path, data, 0, "stubwright", mode=mode)
+        patiently(lambda: staged.replace(path))
+    except OSError as error:
+        if staged is not None:
+            staged.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def patiently(change: Callable[[], object]) -> None:
+    """Rename or remove a file. Windows refuses that while another program has it open: it is tried for two seconds."""
+    for pause in _PAUSES:
+        try:
+            change()
+        except PermissionError:
+            time.sleep(pause)
+        else:
+            return
+    change()
+
+
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else ()
+
+
+def temporary(target: Path, number: int, run: str) -> Path:
+    """Where a run stages its file of that number."""
+    return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
+
+
+def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
+    """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut.
+
+    The file has the mode of the one that is there, else `mode`, else what is usual.
+    """
+    mode = target.stat().st_mode & 0o777 if target.is_file() else mode
+    beside = temporary(target, number, run)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            if safe:
+                file.flush()
+                os.fsync(file.fileno())
+        if mode is not None:  # of which the umask may have taken something
+            beside.chmod(mode)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
+
+
+_BINARY = getattr(os, "O_BINARY", 0)

@@ -1,0 +1,134 @@
+"""Whether a path on the disk stays in its folder: the one guard for what is read, written and deleted below a folder.
+
+Takes paths; says where they really are, and what stands there. A folder itself may be reached through links: that is
+its owner's wish. Links below it are followed here, and nowhere else. What a path says as it is written, without a disk,
+is for `paths`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import stat
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from stubwright import paths
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Kind: TypeAlias = Literal["nothing", "file", "folder", "link", "pipe", "socket", "device"]
+
+_KINDS: Final[tuple[tuple[int, Kind], ...]] = (
+    (stat.S_IFREG, "file"),
+    (stat.S_IFDIR, "folder"),
+    (stat.S_IFLNK, "link"),
+    (stat.S_IFIFO, "pipe"),
+    (stat.S_IFSOCK, "socket"),
+)
+
+
+class BarredError(OSError):
+    """What stands somewhere is neither nothing, nor a folder, nor a file that can be read and replaced.
+
+    `what` is its kind, and `filename` its path.
+    """
+
+    def __init__(self, what: Kind, path: str) -> None:
+        super().__init__(errno.ELOOP if what == "link" else errno.EINVAL, f"it is a {what}, and is left as it is", path)
+        self.what = what
+
+
+class Inside:
+    """A folder, and what is really in it. Each folder below it is looked up once."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = os.fspath(folder)
+        self._base = os.path.realpath(self.folder)
+        self._real: dict[str, str] = {}
+
+    def holds(self, path: str) -> bool:
+        """Whether a path, with links followed, lies in the folder; it counts from where the folder's own path does."""
+        if paths.no_path(path):
+            return False
+        real = self._where(path)
+        return real == self._base or real.startswith(self._base.rstrip(os.sep) + os.sep)
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file; None where there is none, but perhaps a folder, or a file in place of its folder.
+
+        Args:
+            path: Counts from the folder, with `/` between folders.
+
+        Raises:
+            BarredError: It is a link or lies behind one, or is no file, and so is not read.
+            OSError: It cannot be read.
+        """
+        self._no_link_above(path)
+        return regular(f"{self.folder}/{path}")
+
+    def check(self, path: str) -> None:
+        """Raise BarredError where `read` would, and read nothing."""
+        self._no_link_above(path)
+        _opened(f"{self.folder}/{path}")
+
+    def _no_link_above(self, path: str) -> None:
+        full = f"{self.folder}/{path}"
+        above = posixpath.dirname(path)
+        if not _same(self._where_folder(posixpath.dirname(full)), _joined(self._base, above)):
+            raise BarredError("link", self._link(path))
+
+    def _where(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        if name in ("", ".", "..") or os.path.islink(path):  # noqa: PTH114 - as in `regular`
+            return os.path.realpath(path)
+        return _joined(self._where_folder(folder), name)
+
+    def _where_folder(self, folder: str) -> str:
+        if folder not in self._real:
+            self._real[folder] = os.path.realpath(folder)
+        return self._real[folder]
+
+    def _link(self, path: str) -> str:
+        """The first link on the way to a path."""
+        steps = path.split("/")
+        ways = (f"{self.folder}/{'/'.join(steps[: count + 1])}" for count in range(len(steps)))
+        return next((way for way in ways if kind(way) == "link"), f"{self.folder}/{path}")
+
+
+def kind(path: str | Path) -> Kind:
+    """What stands at a path; a link is a link, wherever it leads. Raises OSError where that cannot be seen."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "nothing"
+    return next((name for bits, name in _KINDS if stat.S_IFMT(mode) == bits), "device")
+
+
+def regular(path: str | Path) -> bytes | None:
+    """The bytes of a file; None where there is nothing, or a folder.
+
+    Raises:
+        BarredError: Something else stands there, which opening could wait for, or change.
+        OSError: It cannot be read.
+    """
+    if not _opened(path):
+        return None
+    with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
+        return file.read()
+
+
+def _opened(path: str | Path) -> bool:
+    what = kind(path)
+    if what not in ("nothing", "folder", "file"):
+        raise BarredError(what, os.fspath(path))
+    return what == "file"
+
+
+def _joined(folder: str, below: str) -> str:
+    return f"{folder.rstrip(os.sep)}{os.sep}{below.replace('/', os.sep)}" if below else folder
+
+
+def _same(first: str, second: str) -> bool:
+    return os.path.normcase(first) == os.path.normcase(second)

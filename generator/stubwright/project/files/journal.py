@@ -1,0 +1,106 @@
+"""The lock on disk, and what killed runs left behind.
+
+A run stages its lock before all else and moves it into place last. A staged lock that was never moved says what a
+killed run was about to write, so that the next run can tell that from what people did (`recover`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from stubwright import __version__
+from stubwright.project.files import inside, lock, locking
+from stubwright.project.files.disk import patiently, stage
+from stubwright.project.files.layout import above
+from stubwright.project.files.tree import above_each, remove_empty
+
+
+def read_lock(output: Path) -> lock.Lock:
+    """The lock of an output folder; an empty one where there is none. It has what killed runs were about to write, too.
+
+    Raises:
+        OSError: It is there and cannot be read.
+        lock.LockError: It is not a lock.
+    """
+    path = output / lock.NAME
+    if output.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    try:
+        data = inside.regular(path)
+    except inside.BarredError as error:
+        raise lock.LockError(f"it is a {error.what}, and no file") from error
+    if data is None and inside.kind(path) == "folder":
+        raise lock.LockError("it is a folder, and no file")
+    known = lock.Lock(__version__) if data is None else _loaded(data)
+    return lock.union(known, [pending for pending in _journals(output).values() if pending is not None])
+
+
+def _loaded(data: bytes) -> lock.Lock:
+    try:
+        return lock.load(data.decode())
+    except UnicodeDecodeError as error:
+        raise lock.LockError("it is not UTF-8") from error
+
+
+def interrupted(output: Path) -> bool:
+    """Whether a run that wrote to an output folder was killed, and none has come since. Raises OSError."""
+    return any(pending is not None for pending in _journals(output).values())
+
+
+_JOURNAL = re.compile(rf"\.{re.escape(lock.NAME)}\.0\.[0-9a-f]{{16}}\.tmp")
+"""The name of a lock that a run staged; before the end stands the run's own part of the names of all it stages."""
+
+
+def _journals(output: Path) -> dict[str, lock.Lock | None]:
+    """The locks that runs staged and never moved into place, by their runs; None where nothing was staged after it."""
+    try:
+        paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    journals: dict[str, lock.Lock | None] = {}
+    for path in paths:
+        data = inside.regular(path) if inside.kind(path) == "file" else None
+        if data is not None:
+            run = path.name.split(".")[-2]
+            try:
+                journals[run] = _loaded(data)
+            except lock.LockError:
+                journals[run] = None
+    return journals
+
+
+def recover(output: Path) -> None:
+    """Clear what killed runs left in an output folder, and note in the lock what they may have written.
+
+    Each step can be done again, so that this can be killed, too.
+
+    Raises:
+        OSError: Something cannot be read or written.
+        lock.LockError: The lock cannot be read.
+    """
+    journals = _journals(output)
+    if not journals:
+        return
+    known = read_lock(output)
+    if interrupted(output):
+        staged = stage(output / lock.NAME, lock.dump(known).encode(), 0, os.urandom(8).hex(), safe=True)
+        patiently(lambda: staged.replace(output / lock.NAME))
+    ours = {folder for entry in known.manifests.values() for folder in above_each(entry.files)}
+    ends = tuple(f".{run}.tmp" for run in journals)
+    for folder, _, names in os.walk(output, topdown=False):
+        for name in names:
+            if name.endswith(ends) and not _JOURNAL.fullmatch(name):
+                Path(folder, name).unlink(missing_ok=True)
+        if Path(folder).relative_to(output).as_posix() in ours:
+            remove_empty(Path(folder))
+    for run in journals:
+        (output / f".{lock.NAME}.0.{run}.tmp").unlink(missing_ok=True)
+
+
+def alone(output: Path) -> AbstractContextManager[None]:
+    """Wait until no other run writes to an output folder, and keep others waiting."""
+    return locking.alone(above(output))

@@ -1,0 +1,184 @@
+"""`stubwright.lock.json`: which files are ours, and what they held when we wrote them.
+
+Takes the lock's text and gives a `Lock`, and back. Each manifest has its own entry with one file on a line, sorted, so
+that branches that touch different files merge; a lock that holds both sides of a merge, with conflict markers or one
+after the other (git's `merge=union`), is read as both.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stubwright import paths
+from stubwright.diagnostics import Diagnostic
+
+NAME = "stubwright.lock.json"
+_MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
+_LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')
+_PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
+_OPEN = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*\{\s*$')
+
+
+class LockError(ValueError):
+    """The lock cannot be read; its text says why."""
+
+
+def unreadable(path: str, error: LockError) -> Diagnostic:
+    """What to tell of a lock that cannot be read."""
+    return Diagnostic(
+        "SW405",
+        f"`{path}` cannot be read: {error}",
+        help="restore it from version control, or delete it and run `stubwright generate --force`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one manifest made.
+
+    `hash` is the digest of all that went in. `files` has for each file the digests that it may have: more than one only
+    where two branches' locks met in a merge, or a run was killed.
+    """
+
+    hash: str
+    files: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """All entries, by the manifest's path relative to the folder above the output folder."""
+
+    generator: str
+    manifests: Mapping[str, Entry] = field(default_factory=dict)
+
+    def owner(self, path: str) -> str | None:
+        """The manifest whose entry lists `path`."""
+        return next((name for name, entry in self.manifests.items() if path in entry.files), None)
+
+
+def load(text: str) -> Lock:
+    """Read a lock.
+
+    Raises:
+        LockError: It is not a lock of this format.
+    """
+    try:
+        lock = _merged(text) if _MARKER.search(text) else _read(text)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise error if isinstance(error, LockError) else LockError(_NO_FORM) from error
+    for manifest, entry_ in lock.manifests.items():
+        for path in (manifest, *entry_.files):
+            if paths.no_path(path):
+                raise LockError(f"it lists {json.dumps(path)}, which no file can have as its path")
+        for path in entry_.files:
+            if paths.leaves(path):
+                raise LockError(f"it lists `{path}`, which is outside the output folder")
+            if path != posixpath.normpath(path) or path in (".", NAME) or not {"\\", ":"}.isdisjoint(path):
+                raise LockError(f"it lists `{path}`, which is no file that stubwright makes")
+    return lock
+
+
+_NO_FORM = "it does not have the form of a lock of stubwright's"
+
+
+def _read(text: str) -> Lock:
+    try:
+        return _parsed(json.loads(text, object_pairs_hook=_unique))
+    except _TwiceError:
+        return _merged(text)
+    except json.JSONDecodeError as error:
+        lines = text.strip().split("\n")
+        if lines[:1] + lines[-1:] == ["{", "}"] and all(map(_LINE.fullmatch, lines)):
+            return _merged(text)
+        raise LockError(f"it is not JSON: {error}") from error
+
+
+class _TwiceError(Exception):
+    """A mapping has a key twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise _TwiceError
+    return value
+
+
+def _parsed(value: Any) -> Lock:
+    return Lock(
+        generator=str(value["generator"]),
+        manifests={
+            name: Entry(
+                str(row["hash"]),
+                {path: frozenset({str(seen)}) for path, seen in row["files"].items()},
+            )
+            for name, row in value["manifests"].items()
+        },
+    )
+
+
+def dump(lock: Lock) -> str:
+    """Write a lock, the same text for the same lock; a file that may have several digests has a line for each."""
+    parts = [f'{{\n  "generator": {_text(lock.generator)},\n  "manifests": {{']
+    entries = [_entry(name, entry) for name, entry in sorted(lock.manifests.items())]
+    parts.append(",".join(entries) + ("\n  }" if entries else "}"))
+    return "".join(parts) + "\n}\n"
+
+
+def _entry(name: str, entry: Entry) -> str:
+    pairs = [(path, seen) for path in sorted(entry.files) for seen in sorted(entry.files[path])]
+    lines = ",".join(f"\n        {_text(path)}: {_text(seen)}" for path, seen in pairs)
+    files = f'"files": {{{lines}\n      }}' if lines else '"files": {}'
+    return f'\n    {_text(name)}: {{\n      "hash": {_text(entry.hash)},\n      {files}\n    }}'
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
+    """A lock with what runs were about to write that never ended: of what they change, no manifest is up to date."""
+    locks = [lock, *pending]
+    manifests: dict[str, Entry] = {}
+    for name in dict.fromkeys(name for each_lock in locks for name in each_lock.manifests):
+        entries = [each_lock.manifests.get(name) for each_lock in locks]
+        first = entries[0]
+        if first is None or any(entry != first for entry in entries):
+            files: dict[str, frozenset[str]] = {}
+            for entry in entries:
+                for path, seen in entry.files.items() if entry is not None else ():
+                    files[path] = files.get(path, frozenset()) | seen
+            first = Entry("", files)
+        manifests[name] = first
+    return Lock(lock.generator, manifests)
+
+
+def _merged(text: str) -> Lock:
+    """Both sides of a merge conflict: a file of either side is ours, with either digest; no manifest is up to date."""
+    files: dict[str, dict[str, set[str]]] = {}
+    manifest = section = ""
+    for line in text.split("\n"):
+        if opened := _OPEN.match(line):
+            name = json.loads(f'"{opened[1]}"')
+            section = name
+            if name not in ("manifests", "files", "inputs", "tools"):  # the last two are of older locks
+                manifest = name
+                files.setdefault(manifest, {})
+        elif pair := _PAIR.match(line):
+            name = json.loads(f'"{pair[1]}"')
+            if name == "hash":  # the other side's entry starts
+                section = ""
+            elif section == "files" and manifest:
+                files[manifest].setdefault(name, set()).add(pair[2])
+    return Lock(
+        generator="",
+        manifests={
+            name: Entry("", {path: frozenset(seen) for path, seen in seen_by_path.items()})
+            for name, seen_by_path in files.items()
+        },
+    )

@@ -1,0 +1,434 @@
+"""The output folder: what has to change in it, and changing that.
+
+Takes the artifacts of a manifest and the lock; gives the changes, and carries them out. Everything is written beside
+its target first and moved into place when all of it is on disk, the lock last: a failure leaves the old tree. A file
+that the lock does not list, or that was edited since, is never overwritten or deleted, nor is anything behind a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from stubwright import __version__
+from stubwright.codegen.pages.artifacts import MARK, Artifact
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.incremental import digests
+from stubwright.project.files import inside, lock
+from stubwright.project.files.disk import patiently, stage
+from stubwright.project.files.layout import above, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file that differs: `new` is None where it goes, `old` is None where it comes."""
+
+    path: str
+    old: bytes | None
+    new: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has to happen to a tree, and what stands in the way; where that `refused` all, nothing has to happen."""
+
+    changes: tuple[Change, ...]
+    kept: int
+    lock: lock.Lock
+    diagnostics: tuple[Diagnostic, ...]
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """An output folder, of which each file is read once."""
+
+    folder: Path
+    _files: dict[str, bytes | inside.BarredError | None] = field(default_factory=dict)
+    _inside: list[inside.Inside] = field(default_factory=list)
+
+    def read(self, path: str) -> bytes | None:
+        """A file below the folder; None where there is none that can be read."""
+        content = self._found(path)
+        return None if isinstance(content, inside.BarredError) else content
+
+    def barred(self, path: str) -> inside.BarredError | None:
+        """What keeps a file from being read, written or deleted."""
+        content = self._found(path)
+        return content if isinstance(content, inside.BarredError) else None
+
+    def _found(self, path: str) -> bytes | inside.BarredError | None:
+        if path not in self._files:
+            if not self._inside:
+                self._inside.append(inside.Inside(self.folder))
+            try:
+                self._files[path] = self._inside[0].read(path)
+            except inside.BarredError as error:
+                self._files[path] = error
+        return self._files[path]
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package as it was generated before, as far as it is still on disk as it was written."""
+
+    tree: Tree
+    name: str
+    entry: lock.Entry
+
+    def text(self, path: str) -> str | None:
+        """A file of the package; None where it is gone or was edited."""
+        data = self.tree.read(f"{self.name}/{path}")
+        seen = self.entry.files.get(f"{self.name}/{path}", ())
+        return data.decode() if data is not None and digests.digest(data) in seen else None
+
+
+def generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
+    """The package that `manifest` made before; an empty one if it made none."""
+    return Package(tree, package, known.manifests.get(manifest, lock.Entry("")))
+
+
+def compare(
+    tree: Tree,
+    known: lock.Lock,
+    manifest: str,
+    new_entry: lock.Entry,
+    artifacts: Sequence[Artifact],
+    *,
+    force: bool,
+    at: Place | None = None,
+    project: Container[str] | None = None,
+) -> Changes:
+    """What it takes to bring the files of one manifest to `artifacts`.
+
+    What a manifest made that is gone, such as this one under its old name, becomes this one's.
+
+    Args:
+        tree: The output folder.
+        known: The lock as it was read.
+        manifest: The manifest's name in the lock.
+        made: The digests of what went into the artifacts; its files are filled in here.
+        artifacts: All files of the manifest.
+        force: Overwrite generated files that were edited by hand.
+        at: Where the package gets its name.
+        project: All manifests of the project, where they are all compiled; others are gone.
+    """
+    output = tree.folder
+    known = _inherited(known, manifest, artifacts, output, project)
+    before = known.manifests.get(manifest, lock.Entry(""))
+    changes: list[Change] = []
+    problems: list[Diagnostic] = []
+    foreign: list[Diagnostic] = []
+    files: dict[str, frozenset[str]] = {}
+    unchanged = 0
+    for artifact in artifacts:
+        owner = known.owner(artifact.path)
+        if owner not in (None, manifest):
+            message = f"`{shown(output, artifact.path)}` is already made from `{owner}`"
+            return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
+        disk = tree.read(artifact.path)
+        files[artifact.path] = frozenset({digests.digest(artifact.data)})
+        if (barred := tree.barred(artifact.path)) is not None:
+            foreign.append(_in_the_way(output, artifact.path, barred))
+            continue
+        if disk == artifact.data:
+            unchanged += 1
+            continue
+        name = shown(output, artifact.path)
+        ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
+        untouched = disk is None or digests.digest(disk) in before.files.get(artifact.path, ())
+        if untouched or (force and ours):
+            changes.append(Change(artifact.path, disk, artifact.data))
+        elif ours:
+            files[artifact.path] = before.files.get(artifact.path, files[artifact.path])
+            problems.append(
+                Diagnostic(
+                    "SW402",
+                    "this generated file was edited by hand, and is left as it is",
+                    Place(name),
+                    "move your change out of the generated file, or overwrite it with `--force`",
+                )
+            )
+        else:
+            foreign.append(_in_the_way(output, artifact.path))
+    planned = {artifact.path for artifact in artifacts}
+    gone = {path: seen for path, seen in before.files.items() if path not in planned}
+    foreign += [
+        _in_the_way(output, path, barred)
+        for path in gone
+        if (barred := tree.barred(path)) is not None and barred.what == "link"
+    ]
+    if foreign:
+        return _refused(known, [*dict.fromkeys(foreign)])
+    for path, seen in gone.items():
+        disk = tree.read(path)
+        if disk is None and tree.barred(path) is None:
+            continue
+        if disk is not None and (force or digests.digest(disk) in seen):
+            changes.append(Change(path, disk, None))
+        else:
+            problems.append(
+                Diagnostic(
+                    "SW404",
+                    "this generated file is no longer made, but was edited by hand, and is left as it is",
+                    Place(shown(output, path)),
+                    "delete it, or keep it: it is no longer stubwright's",
+                )
+            )
+    others = {path for each in known.manifests.values() for path in each.files} - gone.keys()
+    left = above_each(gone) - above_each({*planned, *others})
+    problems += [
+        Diagnostic(
+            "SW404",
+            "nothing is generated into this folder any more; stubwright did not write this file, and leaves it",
+            Place(shown(output, path)),
+            "move it, or delete the folder",
+        )
+        for path in _files_in(output, left)
+        if path not in gone
+    ]
+    entry = replace(new_entry, files=files) if not problems else lock.Entry("", files)
+    manifests = {**known.manifests, manifest: entry}
+    return Changes(tuple(changes), unchanged, lock.Lock(__version__, manifests), tuple(problems))
+
+
+def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
+    """What folders hold, but for what Python keeps there; links are not followed."""
+    paths = (
+        path for folder in folders if inside.kind(output / folder) == "folder" for path in (output / folder).iterdir()
+    )
+    files = (path for path in paths if inside.kind(path) != "folder" and "__pycache__" not in path.parts[-2:])
+    return sorted(path.relative_to(output).as_posix() for path in files)
+
+
+def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = None) -> Diagnostic:
+    if barred is not None and barred.what == "link":
+        return Diagnostic(
+            "SW408",
+            "this is a link: nothing below the output folder is read, written or deleted through one",
+            Place(PurePosixPath(barred.filename).as_posix()),
+            "put a file or folder in its place, or choose another output folder with `-o`; nothing was written",
+        )
+    what = "file" if barred is None else barred.what
+    return Diagnostic(
+        "SW403",
+        f"this {what} is in the way: stubwright did not write it",
+        Place(shown(output, path)),
+        f"move the {what}, or choose another output folder with `-o`; nothing was written",
+    )
+
+
+def _inherited(
+    known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
+) -> lock.Lock:
+    """The lock, in which `manifest` has the files of those that are gone and made one of `artifacts`."""
+    planned = {artifact.path for artifact in artifacts}
+    heirless = {
+        name: entry
+        for name, entry in known.manifests.items()
+        if name != manifest and not planned.isdisjoint(entry.files) and _is_gone(name, output, project)
+    }
+    if not heirless:
+        return known
+    own = known.manifests.get(manifest, lock.Entry(""))
+    files = dict(own.files)
+    for entry in heirless.values():
+        files |= entry.files
+    left = {name: entry for name, entry in known.manifests.items() if name not in heirless}
+    return replace(known, manifests={**left, manifest: replace(own, files=files)})
+
+
+def _is_gone(manifest: str, output: Path, project: Container[str] | None) -> bool:
+    return not (above(output) / manifest).is_file() or (project is not None and manifest not in project)
+
+
+RUNTIME_MARK = b"# Part of stubwright's runtime, copied as it is. DO NOT EDIT.\n"
+"""How each file of the runtime starts that stubwright 0.1 copied into a package."""
+
+RUNTIME_START = b'"""The runtime of generated servers and clients, '
+"""How the `__init__.py` of the runtime starts, which is written beside packages where a project wants that."""
+
+_SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "py.typed"})
+"""Files of a package that cannot say who wrote them."""
+
+
+def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
+    """Whether a file says itself that stubwright wrote it, or where it cannot, its package does."""
+    if disk is None or disk.startswith((MARK, RUNTIME_MARK)):
+        return disk is not None
+    package, _, name = path.partition("/")
+    beside = tree.read(f"{package}/__init__.py") or b""
+    return beside.startswith(RUNTIME_START) or (name in _SILENT and beside.startswith(MARK))
+
+
+_TWO_SERVERS = "give one of the two servers another `python.package`, or another output folder; nothing was written"
+
+
+def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
+    """No changes, and why."""
+    return Changes((), 0, known, tuple(problems), refused=True)
+
+
+def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
+    """What it takes to remove the files of manifests that the project no longer has."""
+    gone = [name for name in known.manifests if name not in manifests]
+    result = Changes((), 0, known, ())
+    for name in gone:
+        step = compare(Tree(output), result.lock, name, lock.Entry(""), (), force=False)
+        left = {key: value for key, value in step.lock.manifests.items() if key != name or step.refused}
+        result = Changes(
+            (*result.changes, *step.changes),
+            0,
+            replace(step.lock, manifests=left),
+            (*result.diagnostics, *step.diagnostics),
+        )
+    return result
+
+
+def strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
+    """What it takes to remove files that stubwright wrote and that no manifest makes, as after a lock was lost.
+
+    Args:
+        output: The output folder.
+        before: The lock as it was read, whose files were compared with what is made.
+        known: The lock, after all that was compiled is in it.
+        packages: Where to look; everywhere, where it is `None`. Others may belong to manifests that were not compiled.
+    """
+    entries = [*before.manifests.values(), *known.manifests.values()]
+    listed = {path for entry in entries for path in entry.files}
+    tree = Tree(output)
+    names = sorted(path.name for path in output.iterdir()) if packages is None and output.is_dir() else packages or ()
+    strays_found = []
+    for path in sorted({path for name in names for path in _of_package(tree, name)} - listed):
+        data = tree.read(path)
+        if data is not None and _marked(tree, path, data):
+            strays_found.append(Change(path, data, None))
+    return Changes(tuple(strays_found), 0, known, ())
+
+
+def _of_package(tree: Tree, name: str) -> Iterator[str]:
+    """The files of a package that stubwright made, or a file beside packages, as far as they may be stubwright's."""
+    if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
+        for folder, _, files in os.walk(tree.folder / name):
+            relative = Path(folder).relative_to(tree.folder).as_posix()
+            yield from (f"{relative}/{file}" for file in files if file.endswith(".py") or file in _SILENT_NAMES)
+    elif name.endswith(".py"):
+        yield name
+
+
+_SILENT_NAMES = frozenset(posixpath.basename(path) for path in _SILENT)
+
+
+def apply(output: Path, changes: Changes) -> None:
+    """Carry changes out, and write the lock; nothing of either where they were refused.
+
+    The lock is staged first, and put into place last: in between it tells `recover` what was about to be.
+
+    Raises:
+        OSError: Something cannot be written; no file has changed, but where a move failed half-way. What was staged
+            is gone, also after an interrupt.
+    """
+    if changes.refused:
+        return
+    text = lock.dump(changes.lock).encode()
+    is_listed = inside.regular(output / lock.NAME) == text
+    if is_listed and not changes.changes:
+        return
+    run = os.urandom(8).hex()
+    made_folders: list[Path] = []
+    staged: list[tuple[Path, Path]] = []
+    writes = [change for change in changes.changes if change.new is not None]
+    gone = [change.path for change in changes.changes if change.new is None]
+    written = {change.path for change in writes}
+    files_for_folders = set(gone) & above_each(written)
+    in_the_way = files_for_folders | {path for path in gone if not above_each([path]).isdisjoint(written)}
+    guard = inside.Inside(output)
+    for change in changes.changes:
+        guard.check(change.path)
+    for target in (output / path for path in written):
+        if target.is_dir() and not _has_only(target, {output / path for path in in_the_way}):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
+    begun = False
+    journal = None
+    try:
+        _make_folders(output, made_folders)
+        journal = stage(output / lock.NAME, text, 0, run, safe=bool(changes.changes))
+        for number, change in enumerate(writes, 1):
+            target = output / change.path
+            file = next(iter(above_each([change.path]) & files_for_folders), None)
+            beside = target if file is None else output / file
+            _make_folders(beside.parent, made_folders)
+            staged.append((stage(beside, change.new or b"", number, run), target))
+        begun = bool(changes.changes)
+        for path in in_the_way:
+            _remove(output, output / path)
+        while staged:
+            _make_folders(staged[0][1].parent, made_folders)
+            patiently(lambda: staged[0][0].replace(staged[0][1]))
+            staged.pop(0)
+        for path in gone:
+            if path not in in_the_way:
+                _remove(output, output / path)
+        if is_listed:
+            journal.unlink()
+        else:
+            move = journal.replace
+            patiently(lambda: move(output / lock.NAME))
+    except BaseException:  # an interrupt, too
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
+        if journal is not None and not begun:
+            journal.unlink(missing_ok=True)
+        for folder in reversed(made_folders):
+            with suppress(OSError):  # it holds something by now: it stays
+                folder.rmdir()
+        raise
+
+
+def _has_only(folder: Path, files: Container[Path]) -> bool:
+    """Whether a folder holds nothing but folders, some of these files, and what Python keeps of them."""
+    files_there = (
+        path for path in folder.rglob("*") if inside.kind(path) != "folder" and path.parent.name != "__pycache__"
+    )
+    return all(path in files for path in files_there)
+
+
+def above_each(paths: Iterable[str]) -> set[str]:
+    """The folders that paths stand in, up to the output folder."""
+    folders = set()
+    for path in paths:
+        while (path := path.rpartition("/")[0]) and path not in folders:
+            folders.add(path)
+    return folders
+
+
+def _make_folders(folder: Path, created: list[Path]) -> None:
+    """Make a folder and those above it, and note each in `made`."""
+    for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        path.mkdir(exist_ok=True)
+        created.append(path)
+
+
+def _remove(output: Path, path: Path) -> None:
+    patiently(lambda: path.unlink(missing_ok=True))
+    for folder in path.parents:
+        if folder == output or output not in folder.parents or not remove_empty(folder):
+            break
+
+
+def remove_empty(folder: Path) -> bool:
+    """Remove a folder that holds nothing but what Python keeps; whether it did not hold more."""
+    if any(child.name != "__pycache__" for child in folder.iterdir()):
+        return False
+    cache = folder / "__pycache__"
+    for child in (*(cache.glob("*.pyc") if inside.kind(cache) == "folder" else ()), cache):
+        with suppress(OSError):  # a cache that cannot be removed is no reason to fail
+            child.rmdir() if inside.kind(child) == "folder" else child.unlink()
+    with suppress(OSError):  # not empty after all: somebody else's
+        folder.rmdir()
+    return True

@@ -1,0 +1,150 @@
+"""The user's own cache folder, which nobody else can put anything into that is read.
+
+Keeps bytes by names. Each file begins with a MAC of its name and content, by a key that lies beside it and that its
+owner alone can read. What is missing, foreign, broken or altered is not there, and where the folder cannot be used,
+nothing is kept: it only saves time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import platformdirs
+
+from stubwright.project.files import disk, inside
+
+VARIABLE = "STUBWRIGHT_CACHE_DIR"
+"""Names another folder than the platform's."""
+
+_MOST_BYTES = 256 * 1024 * 1024
+_MOST_FILES = 1000
+
+_KEY = "key"
+_KEY_BYTES = 32
+_MAC_BYTES = hashlib.sha256().digest_size
+_ENTRY = re.compile(r"[0-9a-f]{64}")
+_STAGED = re.compile(r"\..+\.tmp")
+_ABANDONED = 3600
+"""After how many seconds a staged file belongs to a run that was killed."""
+
+
+def folder() -> Path:
+    """Where the cache is, whether or not it can be used."""
+    configured = os.environ.get(VARIABLE)
+    return Path(configured) if configured else platformdirs.user_cache_path("stubwright", appauthor=False)
+
+
+def name(output: Path, manifest: str, what: str) -> str:
+    """The name of what is kept of a manifest, which is another for each checkout and each output folder."""
+    return json.dumps([str(output.resolve()), manifest, what])
+
+
+def read(name: str) -> bytes | None:
+    """What was kept by this name; `None` where there is nothing that this user kept."""
+    with suppress(OSError):
+        if (key := _existing_key(folder())) is None:
+            return None
+        path = folder() / _file(name)
+        data = inside.regular(path)
+        if data is not None and hmac.compare_digest(data[:_MAC_BYTES], _mac(key, name, data[_MAC_BYTES:])):
+            os.utime(path)  # what was read last is pruned last
+            return data[_MAC_BYTES:]
+    return None
+
+
+def write(name: str, data: bytes) -> None:
+    """Keep bytes by a name, and remove what was not read for longest where there is too much."""
+    with suppress(OSError):
+        at = folder()
+        if (key := _existing_key(at) or _new_key(at)) is None:
+            return
+        _put(at / _file(name), _mac(key, name, data) + data)
+        _prune(at)
+
+
+def _file(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _mac(key: bytes, name: str, data: bytes) -> bytes:
+    return hmac.digest(key, _file(name).encode() + data, "sha256")
+
+
+def _existing_key(at: Path) -> bytes | None:
+    if not _is_ours(at, stat.S_ISDIR, others=0o022) or not _is_ours(at / _KEY, stat.S_ISREG, others=0o077):
+        return None
+    key = (at / _KEY).read_bytes()
+    return key if len(key) == _KEY_BYTES else None
+
+
+def _new_key(at: Path) -> bytes | None:
+    """Make the folder and a key, unless another process is first; `None` where the folder cannot be used."""
+    at.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        at.mkdir(0o700)
+    if not _is_ours(at, stat.S_ISDIR, others=0o022):
+        return None
+    staged = _stage(at, os.urandom(_KEY_BYTES))
+    try:
+        with suppress(FileExistsError):
+            (at / _KEY).hardlink_to(staged)  # unlike a rename, this does not replace the key of another process
+        if (key := _existing_key(at)) is None:  # one that others can read, or that is broken
+            (at / _KEY).unlink(missing_ok=True)
+            (at / _KEY).hardlink_to(staged)
+            key = _existing_key(at)
+    finally:
+        staged.unlink()
+    return key
+
+
+def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
+    """Whether a path is no link, of that kind, this user's, and closed to `others` by its mode."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    if not is_kind(status.st_mode):
+        return False
+    return os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & others)
+
+
+def _put(path: Path, data: bytes) -> None:
+    staged = _stage(path.parent, data)
+    try:
+        staged.replace(path)
+    except OSError:
+        staged.unlink(missing_ok=True)
+        raise
+
+
+def _stage(at: Path, data: bytes) -> Path:
+    return disk.stage(at / "staged", data, 0, os.urandom(8).hex(), mode=0o600)
+
+
+def _prune(at: Path) -> None:
+    """Remove what was read longest ago, as far as there is too much, and what killed runs staged."""
+    left, files = _MOST_BYTES, 0
+    for entry, status in sorted(_entries(at), key=lambda each: each[1].st_mtime, reverse=True):
+        left, files = left - status.st_size, files + 1
+        if left < 0 or files > _MOST_FILES:
+            with suppress(OSError):
+                entry.unlink()
+
+
+def _entries(at: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for path in at.iterdir():
+        with suppress(OSError):
+            status = path.lstat()
+            if _ENTRY.fullmatch(path.name):
+                yield path, status
+            elif _STAGED.fullmatch(path.name) and time.time() - status.st_mtime > _ABANDONED:
+                path.unlink()

@@ -1,0 +1,388 @@
+"""The handwritten class, as far as reading it can tell: which methods are missing, gone, or made for other arguments.
+
+Takes the text of a module and the methods that a manifest asks for; gives findings with their places, and the text with
+stubs for what is missing. It reads the module's syntax and never imports it. Where a base class comes from elsewhere,
+its methods are not known, and nothing is said to be missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from stubwright import naming
+from stubwright.codegen.source.literals import literal
+from stubwright.codegen.surface import HandlerMethod
+from stubwright.diagnostics import Diagnostic, Place, Span
+from stubwright.diagnostics.suggestions import nearest
+from stubwright.project.handwritten import context_uses, imports, stale_imports
+from stubwright.project.handwritten.reading import Function, Module
+from stubwright.pycode import Code, code, join
+
+if TYPE_CHECKING:
+    from stubwright.codegen.pages.interface import Interface
+
+_ANY = frozenset({"Any", "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """A class in a module: `path` is how diagnostics show the file, `handlers` the interface that it is for.
+
+    `package` is where the names of stubs are imported from, and `at` where the manifest names the class.
+    """
+
+    path: str
+    text: str
+    name: str
+    handlers: str
+    package: str = ""
+    at: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What does not fit, and the methods that are missing; `is_there` says whether the class was found."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+    missing: tuple[HandlerMethod, ...] = ()
+    is_there: bool = True
+
+
+def compare(
+    written: Handwritten,
+    needed: Sequence[HandlerMethod],
+    before: Mapping[str, str | None] | None = None,
+    renamed: Mapping[str, str] | None = None,
+    interface: Interface | None = None,
+) -> Findings:
+    """What does not fit between a class and the methods that it needs.
+
+    Args:
+        written: The class.
+        needed: The methods that the manifest asks for now.
+        before: Those that it asked for when its package was last generated, each with the class of a tool's result.
+        renamed: Old names of methods to new ones, as far as they are known.
+        interface: What the package offers; where it is given, what the module uses of it is looked at, too.
+    """
+    module = _module(written)
+    if isinstance(module, Diagnostic):
+        return Findings((module,), is_there=False)
+    handlers_class = _class(written, module)
+    read = Module(written.path, written.text, module)
+    stale = (
+        stale_uses(read, interface, renamed or {}, _contexts(needed, handlers_class)) if interface is not None else []
+    )
+    if handlers_class is None:
+        absent = _absent(written, module)
+        return Findings((*([absent] if absent is not None else []), *stale), is_there=False)
+    methods, is_whole = handlers_class.methods, handlers_class.is_whole
+    asked = {method.name for method in needed}
+    there = methods.keys() | handlers_class.assigned
+    missing = tuple(method for method in needed if is_whole and not method.is_optional and method.name not in there)
+    called = {new: old for old, new in (renamed or {}).items() if old in methods and old not in asked}
+    diagnostics = [
+        Diagnostic(
+            "SW427",
+            f"`{called[method.name]}` is called `{method.name}` now",
+            handlers_class.span(methods[called[method.name]]),
+            f"rename it: `{signature(method)}`",
+        )
+        for method in missing
+        if method.name in called
+    ]
+    instead = [called[method.name] for method in missing if method.name in called]
+    missing = tuple(method for method in missing if method.name not in called)
+    if missing:
+        diagnostics.append(_missing_methods(written.name, missing, handlers_class.span(handlers_class.node)))
+    earlier = before or {}
+    results = {naming.output_class(method.names) for method in needed if method.role == "tool"} | {*earlier.values()}
+    for method in needed:
+        if method.name in methods:
+            diagnostics += _differences(method, methods[method.name], handlers_class, results)
+    diagnostics += [
+        Diagnostic(
+            "SW421", f"`{name}` is no longer asked for", handlers_class.span(methods[name]), "delete or rename it"
+        )
+        for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
+        if name in methods
+    ]
+    return Findings((*diagnostics, *stale), missing)
+
+
+def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
+    """All that are missing, as one finding: they are written, or stubbed, together."""
+    if len(missing) == 1:
+        fix = f"write `{signature(missing[0])}`"
+        return Diagnostic("SW420", f"`{name}` has no method `{missing[0].name}`", at, fix)
+    *first, last = [f"`{method.name}`" for method in missing[:_LISTED]]
+    more = len(missing) - _LISTED
+    listed = ", ".join([*first, last]) + f" and {more} more" if more > 0 else f"{', '.join(first)} and {last}"
+    fix = "write them, or add stubs of all with `stubwright generate --stubs`"
+    return Diagnostic("SW420", f"`{name}` has no methods {listed}", at, fix)
+
+
+_LISTED: Final = 10
+"""How many missing methods are named."""
+
+
+def stale_uses(
+    module: Module,
+    interface: Interface,
+    renamed: Mapping[str, str],
+    contexts: Mapping[Function, tuple[ast.arg, str]] | None = None,
+) -> list[Diagnostic]:
+    """What a handwritten module uses of its package that this does not have: imports, and attributes of `ctx`.
+
+    Args:
+        module: The module.
+        interface: What the package offers.
+        renamed: Old names of methods to new ones, as far as they are known.
+        contexts: The methods that handle something, each with its parameter for the context and the class of that.
+    """
+    starts: Mapping[str, str] = {naming.pascal(old): naming.pascal(new) for old, new in renamed.items()}
+    return [*stale_imports.stale(module, interface, starts), *context_uses.unknown(module, interface, contexts or {})]
+
+
+def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
+    """The methods that handle something, each with its parameter for the context and the class of that."""
+    contexts = {}
+    for method in needed:
+        written = handlers_class.methods.get(method.name) if handlers_class is not None else None
+        if written is not None and _decorators(written) <= _PLAIN:
+            parameters = _positional(written)[len(method.parameters) - 1 :]
+            if parameters:
+                contexts[written] = (parameters[0], str(method.context.type.text))
+    return contexts
+
+
+_PLAIN = frozenset({"staticmethod", "override", "final"})
+"""What decorates a method without changing what it is called with."""
+
+
+def _decorators(function: Function) -> set[str | None]:
+    return {_said(decorator) for decorator in function.decorator_list}
+
+
+def _positional(function: Function) -> list[ast.arg]:
+    """The parameters of a method that a call gives by their order."""
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return parameters if "staticmethod" in _decorators(function) else parameters[1:]
+
+
+def signature(method: HandlerMethod) -> Code:
+    """The first line of a method, as it would be written."""
+    return code("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
+
+
+def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
+    """The module's text with a stub for each missing method at the end of the class; all else stays as it is.
+
+    Names that the module does not have are imported there. Where nobody knows from where, they are written as strings,
+    so that the module can still be imported.
+    """
+    if missing and written.package:
+        names = names_to_import(written, missing)
+        written = replace(written, text=imports.with_imports(written.text, written.package, names))
+    module = _module(written)
+    handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
+    if handlers_class is None or not missing:
+        return written.text
+    lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
+    newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
+    first = handlers_class.node.body[0]
+    end = handlers_class.node.end_lineno or len(lines)
+    row = lines[first.lineno - 1].encode()
+    head, body = row[: first.col_offset].decode().rstrip(), row[first.col_offset :].decode()
+    if head:  # `class X: pass` has no room for a method
+        lines[first.lineno - 1] = f"{head}{newline}    {body}"
+        margin = "    "
+    else:
+        margin = lines[first.lineno - 1][: first.col_offset]
+    indent = "\t" if margin.startswith("\t") else "    "
+    stubs = "".join(
+        f"{newline}{margin}{_quoted(method, handlers_class)}{newline}{margin}{indent}raise NotImplementedError{newline}"
+        for method in missing
+    )
+    last = lines[end - 1]
+    head = "".join(lines[:end]) + ("" if last.endswith(("\n", "\r")) else newline)
+    return head + stubs + "".join(lines[end:])
+
+
+def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
+    """The names in the stubs that the module does not have yet, sorted."""
+    module = _module(written)
+    handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
+    known = handlers_class.names if handlers_class is not None else frozenset()
+    return tuple(sorted({name for method in missing for name in _annotated(method)} - known))
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method."""
+
+    node: ast.ClassDef
+    methods: Mapping[str, Function]
+    assigned: frozenset[str]
+    is_whole: bool
+    names: frozenset[str]
+    lazy: bool
+    path: str
+
+    def span(self, node: ast.ClassDef | Function) -> Span:
+        """Where the name of a class or a method stands."""
+        keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
+        column = node.col_offset + len(keyword) + 1
+        return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
+
+
+def _module(written: Handwritten) -> ast.Module | Diagnostic:
+    """The module's syntax, or what is wrong with it."""
+    try:
+        return ast.parse(written.text)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, max(error.offset or 1, 1)
+        end = error.end_offset if error.end_lineno == line and error.end_offset else column + 1
+        at = Span(written.path, line, column, line, max(end, column + 1))
+        return Diagnostic("SW425", f"this is no Python: {error.msg}", at, "nothing can be said of its methods before")
+    except ValueError as error:  # of a null byte, in some releases of Python
+        return Diagnostic("SW425", f"this is no Python: {error}", Span(written.path, 1, 1, 1, 2))
+
+
+def _class(written: Handwritten, module: ast.Module) -> _Class | None:
+    """The class, with what it inherits inside its module; None where it is not there."""
+    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+    node = classes.get(written.name)
+    if node is None:
+        return None
+    methods: dict[str, Function] = {}
+    assigned: set[str] = set()
+    is_whole = _collect(node, classes, written.handlers, methods, assigned, set())
+    lazy = imports.is_lazy(module)
+    names = {
+        alias.asname or alias.name for statement in module.body for alias in imports.aliases(statement, typing=lazy)
+    }
+    return _Class(node, methods, frozenset(assigned), is_whole, frozenset(names | classes.keys()), lazy, written.path)
+
+
+def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
+    """What to tell of a name that a module does not have; None where it may have it by other means than a class."""
+    names = imports.bound(module)
+    if written.name in names or "*" in names or "__getattr__" in names:
+        return None
+    classes = [node.name for node in module.body if isinstance(node, ast.ClassDef)]
+    near = nearest(written.name, classes)
+    fix = f"did you mean `{near}`?" if near else f"write `class {written.name}({written.handlers}): …` there"
+    return Diagnostic("SW426", f"`{written.path}` has no `{written.name}`", written.at, fix)
+
+
+def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
+    """The methods that nothing asks for, and that take the arguments of a tool that is not there."""
+    inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
+    return {
+        name
+        for name, written in handlers_class.methods.items()
+        if not name.startswith("_") and _takes_input(written, inputs)
+    }
+
+
+def _takes_input(written: Function, known: Collection[str]) -> bool:
+    """Whether a method takes the arguments of some tool that is none of those known, and a context."""
+    arguments = [*written.args.posonlyargs, *written.args.args][1:]
+    annotation = _said(arguments[0].annotation) if len(arguments) == 2 else None
+    return annotation is not None and annotation.endswith("Input") and annotation not in known
+
+
+def _collect(
+    node: ast.ClassDef,
+    classes: Mapping[str, ast.ClassDef],
+    handlers: str,
+    methods: dict[str, Function],
+    assigned: set[str],
+    seen: set[str],
+) -> bool:
+    """Note the methods and names of a class and its bases, the nearest first; whether all bases are known."""
+    seen.add(node.name)
+    for member in node.body:
+        if isinstance(member, Function):
+            methods.setdefault(member.name, member)
+        elif isinstance(member, ast.Assign):
+            assigned |= {target.id for target in member.targets if isinstance(target, ast.Name)}
+        elif isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name) and member.value is not None:
+            assigned.add(member.target.id)
+    is_whole = not node.decorator_list
+    for base in node.bases:
+        name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
+        if name in classes and name not in seen:
+            is_whole &= _collect(classes[name], classes, handlers, methods, assigned, seen)
+        elif name not in (handlers, "object", "Protocol"):
+            is_whole = False
+    return is_whole
+
+
+def _differences(
+    method: HandlerMethod, written: Function, handlers_class: _Class, results: Collection[str | None]
+) -> Iterator[Diagnostic]:
+    """Where a method is made for other arguments than it gets, or says that it gives something else.
+
+    What else it can give is not known, unless it is one of `results`: the classes that the results of tools have.
+    """
+    arguments = written.args
+    positional = _positional(written)
+    needed = len(positional) - len(arguments.defaults)
+    required = [
+        parameter
+        for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
+    ]
+    expected = method.parameters
+    if required or needed > len(expected) or (len(positional) < len(expected) and arguments.vararg is None):
+        yield _difference(f"is called with ({_names(method)})", method, written, handlers_class)
+        return
+    for argument, wanted in zip(positional, expected, strict=False):
+        annotation = _said(argument.annotation)
+        fits = {*_ANY, *wanted.type.choices, *([naming.CONTEXT] if wanted is method.context else [])}
+        if annotation is not None and annotation not in fits:
+            problem = f"gets `{wanted.type.text}`, and not `{annotation}`, as `{argument.arg}`"
+            yield _difference(problem, method, written, handlers_class)
+            return
+    annotation = _said(written.returns)
+    if annotation is not None and annotation in results and annotation not in method.result.choices:
+        yield _difference(f"gives `{method.result.text}`, and not `{annotation}`", method, written, handlers_class)
+
+
+def _difference(words: str, method: HandlerMethod, written: Function, handlers_class: _Class) -> Diagnostic:
+    return Diagnostic("SW422", f"`{method.name}` {words}", handlers_class.span(written), f"write `{signature(method)}`")
+
+
+def _names(method: HandlerMethod) -> str:
+    return ", ".join(parameter.name for parameter in method.parameters)
+
+
+def _said(annotation: ast.expr | None) -> str | None:
+    """The name that an annotation is, without its module; None where it is anything else."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return None
+    if isinstance(annotation, ast.Attribute):
+        return annotation.attr
+    return annotation.id if isinstance(annotation, ast.Name) else None
+
+
+def _annotated(method: HandlerMethod) -> frozenset[str]:
+    """The names that a stub's annotations need, but for builtins."""
+    return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
+
+
+def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
+    """The first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
+    if handlers_class.lazy or _annotated(method) <= handlers_class.names:
+        return signature(method)
+    quoted = [code("{}: {}", parameter.name, literal(parameter.type.text)) for parameter in method.parameters]
+    parameters = join(", ", [code("self"), *quoted])
+    return code("async def {}({}) -> {}:", method.name, parameters, literal(method.result.text))

@@ -1,0 +1,74 @@
+"""What handwritten modules import of their own project, as far as reading them tells; nothing is imported.
+
+Takes the name of a module and the folders of handwritten modules; gives files, also such that could be there and are
+not. What comes from elsewhere, such as installed packages, is not named.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from stubwright.project.files import disk
+
+
+def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
+    """The files that could be a module."""
+    for folder in folders:
+        path = Path(folder, *module.split("."))
+        yield path.with_name(f"{path.name}.py")
+        yield path / "__init__.py"
+
+
+def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) -> frozenset[Path]:
+    """The files of a module, of what it imports, and so on; and where those that are missing would be.
+
+    Args:
+        module: The module's name.
+        folders: Those of handwritten modules.
+        apart: Packages that do not count.
+    """
+    files: set[Path] = set()
+    seen: set[str] = set()
+    apart = sys.stdlib_module_names.union(apart)
+    left = [module]
+    while left:
+        name = left.pop()
+        if name in seen or name.partition(".")[0] in apart:
+            continue
+        seen.add(name)
+        left += [name.rpartition(".")[0]] if "." in name else []
+        file = disk.find_module(name, folders)
+        if file is None:
+            files.update(candidates(name, folders) if _is_near(name, folders) else ())
+            continue
+        files.add(file)
+        left += _imported(file, name)
+    return frozenset(files)
+
+
+def _is_near(module: str, folders: Sequence[str]) -> bool:
+    """Whether a module that is missing would be a file beside others of the project, not an attribute of one."""
+    above, _, _ = module.rpartition(".")
+    return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
+
+
+def _imported(file: Path, module: str) -> Iterator[str]:
+    """The modules, or what could be modules, that a file imports; none where it is broken."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):  # the last of a null byte, in some releases of Python
+        return
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            steps = package.split(".")
+            above = steps[: len(steps) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            if base:
+                yield base
+                yield from (f"{base}.{alias.name}" for alias in node.names if alias.name != "*")

@@ -1,0 +1,62 @@
+"""A handwritten module as it is read: its syntax, where things stand in it, and what both readers of it ask.
+
+Nothing is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from stubwright.diagnostics import Span
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module: its path as diagnostics show it, its text, and its syntax."""
+
+    path: str
+    text: str
+    syntax: ast.Module
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return self.text.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
+
+    def span(self, line: int | None, column: int | None, name: str, *, ends: bool = False) -> Span:
+        """Where a name stands that starts, or ends, at a place of the syntax, which counts bytes."""
+        line, column = line or 1, column or 0
+        characters = len(self._lines[line - 1][:column].decode(errors="replace"))
+        first = (characters - len(name) if ends else characters) + 1
+        return Span(self.path, line, first, line, first + len(name))
+
+
+def parse(path: str, text: str) -> Module | None:
+    """A module; None where it is not valid Python."""
+    try:
+        return Module(path, text, ast.parse(text))
+    except (SyntaxError, ValueError):  # the latter of a null byte, in some releases of Python
+        return None
+
+
+def is_dunder(name: str) -> bool:
+    """Whether a name is one of Python's own, such as `__doc__`."""
+    return name.startswith("__") and name.endswith("__")
+
+
+def handles(node: ast.Try | ast.TryStar, failures: frozenset[str]) -> bool:
+    """Whether a `try` handles one of these exceptions, by their names; also by those that all exceptions have."""
+    return any(
+        handler.type is None or not _names(handler.type).isdisjoint(failures | _ALL) for handler in node.handlers
+    )
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(expression) if isinstance(each, ast.Name)}
+
+
+_ALL: Final = frozenset({"BaseException", "Exception"})

@@ -1,0 +1,76 @@
+"""How a generated server is started: the interpreter, the words after it, and where its modules are.
+
+Takes a checked manifest and where its package went; gives a `Launch`, which is the same from any working folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stubwright.project.files import inside
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.project.build import Target
+
+_PATH = "PYTHONPATH"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A server's command.
+
+    Attributes:
+        python: The interpreter, as an absolute path.
+        package: The generated package.
+        handlers: `module:name` of the handwritten half; None where there is none.
+        folders: Where modules are looked for, as absolute paths.
+        scopes: What the local user may do.
+    """
+
+    python: str
+    package: str
+    handlers: str | None
+    folders: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What stands after the interpreter.
+
+        With `-P`, since a client starts a server in a folder of its own choice: neither that folder nor what lies in it
+        hides a module of the server.
+        """
+        named = ("--handlers", self.handlers) if self.handlers is not None else ()
+        granted = [word for scope in self.scopes for word in ("--scope", scope)]
+        return ("-P", "-m", self.package, *named, *granted)
+
+    def environment(self, own: Mapping[str, str]) -> dict[str, str]:
+        """What must be set in the environment: the folders, before those that `own` names, and all else of `own`."""
+        before = [own[_PATH]] if own.get(_PATH) else []
+        return {_PATH: os.pathsep.join([*self.folders, *before]), **{k: v for k, v in own.items() if k != _PATH}}
+
+
+def of(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, python: str | None = None) -> Launch:
+    """How the server of a manifest is started.
+
+    Args:
+        manifest: The manifest.
+        target: Where its package is, and where its handlers' modules may be.
+        handlers: `module:name` in place of what the manifest says.
+        python: The interpreter in place of the one that runs this. A link stays one: an environment's is no more.
+    """
+    folders = [target.folder, *(Path(folder) for folder in target.handlers)]
+    there = dict.fromkeys(str(Path(os.path.abspath(folder))) for folder in folders if folder.is_dir())  # noqa: PTH100
+    interpreter = os.path.abspath(python or sys.executable)  # noqa: PTH100 - `resolve` would follow the link
+    return Launch(interpreter, manifest.package, handlers or manifest.handlers, tuple(there))
+
+
+def is_generated(manifest: ir.Manifest, target: Target) -> bool:
+    """Whether there is a package with a server to start."""
+    return inside.kind(target.folder / manifest.package / "__main__.py") == "file"

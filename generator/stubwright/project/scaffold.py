@@ -1,0 +1,260 @@
+"""`stubwright new`: a server project that runs at once.
+
+Takes a name, and perhaps what another server offers; writes a folder with a manifest, handlers, tests and packaging,
+and compiles the manifest into it. It never writes into a folder that holds anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stubwright import __version__, naming, package_data
+from stubwright.codegen import surface
+from stubwright.codegen.source import render
+from stubwright.codegen.source.literals import comment, literal
+from stubwright.compile import pipeline
+from stubwright.compile.syntax import yamlwriter
+from stubwright.project import build
+from stubwright.project.files import disk, lock, tree
+from stubwright.project.handwritten import handlers as handwritten
+from stubwright.pycode import Code, Name, code, join, trusted
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
+
+
+class ScaffoldError(Exception):
+    """The project cannot be made; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a project starts from: an imported manifest without its `server`, that, and how it is imported again."""
+
+    fragment: Mapping[str, Any]
+    server: Mapping[str, Any]
+    again: str
+
+
+class NameRefusedError(ScaffoldError):
+    """No server can have that name."""
+
+
+def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] | None = None) -> str:
+    """Make a project and give the next steps to print.
+
+    Args:
+        name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
+        folder: Where to; by default a new folder with the server's name in the working folder.
+        origin: Gives what it starts from instead of the example; asked when all else is fine.
+
+    Raises:
+        NameRefusedError: The name cannot be used.
+        ScaffoldError: The folder is not empty, or cannot be written.
+        Exception: What `origin` raises.
+    """
+    if not _NAME.fullmatch(name) or len(name) > 60:
+        raise NameRefusedError(
+            f"`{name}` cannot name a server: start with a letter, and use up to 60 letters and digits, with single "
+            "spaces, `-`, `_` or `.` between them"
+        )
+    slug = "-".join(word.lower() for word in naming.words(name))
+    target = folder if folder is not None else Path(slug)
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
+        staged = _fill(name, slug, origin() if origin is not None else None)
+        try:
+            place = target.resolve()  # a link to an empty folder stays
+            place.mkdir(parents=True, exist_ok=True)
+            for part in sorted(staged.iterdir()):  # into the folder, which may be where the user's shell is
+                shutil.move(part, place / part.name)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    except OSError as error:
+        raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
+    return _next_steps(target, slug, "specs/imported" if origin is not None else "specs")
+
+
+def _fill(name: str, slug: str, origin: Origin | None) -> Path:
+    """Make the whole project in a temporary folder."""
+    stem = naming.server_stem(name)
+    module = naming.handwritten_module(name)
+    client = naming.client_class(stem)
+    values: dict[str, Any] = {
+        "name": trusted(name),  # `_NAME` has let letters, digits, spaces, `-`, `_` and `.` through, and nothing else
+        "file": trusted(f"{slug}.yaml"),
+        "distribution": trusted(_distribution(slug)),
+        "package": naming.package(name),
+        "client": client,
+        "interface": naming.handlers_class(stem),
+        "handlers": naming.handwritten_class(stem),
+        "handwritten": module,
+        "calls": False,
+        "variables": [],
+    }
+    used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
+    exported = used if origin is None else [Name("TOOLS"), client, Name("build_server"), Name("list_tools")]
+    own = code("from {}.handlers import {}", module, values["handlers"])
+    values["imports"] = sorted([own, code("from {} import {}", values["package"], join(", ", exported))])
+    values["handler_imports"] = sorted(
+        [*map(Name, ("Context", "RollDiceInput", "RollDiceOutput", "ToolError")), values["interface"]]
+    )
+    files = {
+        "README.md": "README.md",
+        "wheels/README.md": "wheels.md",
+        "mcp.json": "mcp.json",
+        "Dockerfile": "Dockerfile",
+        ".dockerignore": "dockerignore",
+        ".gitignore": "gitignore",
+        ".gitattributes": "gitattributes",
+        f"specs/{slug}.yaml": "manifest.yaml",
+        f"{module}/__init__.py": "init.py",
+        f"{module}/handlers.py": "handlers.py",
+        "tests/test_tools.py": "test_tools.py",
+    }
+    templates = render.environment("new")
+    templates.filters |= {"json": _json, "quoted": _quoted}
+    staged = Path(tempfile.mkdtemp(prefix="stubwright-"))
+    if origin is not None:
+        del files[f"specs/{slug}.yaml"]
+        values |= _start_from(origin, staged, values)
+        files |= {f"{module}/handlers.py": "handlers_from.py", "tests/test_tools.py": "test_from.py"}
+
+    def write(path: str, template: str) -> None:
+        file = staged / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = trusted(templates.get_template(f"{template}.jinja").render(values))
+        file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8")
+
+    for path, template in files.items():
+        write(path, template)
+    schema = package_data.MANIFEST_SCHEMA.read_bytes()
+    (staged / "specs" / "stubwright.schema.json").write_bytes(schema)
+    values["requirements"] = _compile(staged, f"specs/{slug}.yaml")
+    write("pyproject.toml", "pyproject.toml")
+    staged.chmod(0o755)
+    return staged
+
+
+def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the manifests of a project with an origin, and give what its handlers have."""
+    imported = f"imported/{values['file']}"
+    own = {
+        "stubwright": 1,
+        "server": {**origin.server, "name": values["name"], "version": "0.1.0"},
+        "python": {"package": values["package"], "handlers": f"{values['handwritten']}.handlers:{values['handlers']}"},
+        "include": [imported],
+    }
+    manifest = folder / "specs" / values["file"]
+    (folder / "specs" / "imported").mkdir(parents=True)
+    again = comment(f"imported again: stubwright import {origin.again} --fragment -o specs/{imported}")
+    manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
+    (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
+    checked = pipeline.compile_manifest(str(manifest), disk.Disk())
+    if checked.manifest is None:
+        raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
+    methods = [method for method in surface.handler_methods(checked.manifest) if not method.is_optional]
+    nothing = handwritten.Handwritten("", "", "", "")
+    used = {values["interface"], *handwritten.names_to_import(nothing, methods)}
+    raising = [method.role == "tool" for method in methods]
+    return {
+        "calls": checked.manifest.calls,
+        "variables": _variables(checked.manifest.document.get("apis") or {}),
+        "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],
+        "methods": [
+            {
+                "signature": handwritten.signature(method),
+                "raised": (
+                    code("ToolError({})", literal(f"{method.name} is not written yet"))
+                    if is_tool
+                    else code("NotImplementedError")
+                ),
+            }
+            for method, is_tool in zip(methods, raising, strict=True)
+        ],
+    }
+
+
+def _json(value: str) -> Code:
+    """A text as a string of JSON, which YAML, TOML and Python read as the same."""
+    return trusted(json.dumps(value))
+
+
+def _quoted(text: str) -> Code:
+    """A text as code in Markdown, on one line."""
+    return trusted(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
+
+
+def _variables(apis: Mapping[str, Any]) -> list[tuple[Code, Code]]:
+    """The variables of the environment that the server reads, and what each is, as Markdown."""
+    variables: dict[str, Code] = {}
+    for name, api in apis.items():
+        if "baseUrlEnv" in api:
+            base = api.get("baseUrl")
+            there = code(", by default {}", _quoted(base)) if base else code("; it must be set")
+            variables[api["baseUrlEnv"]] = code("where {} is{}", _quoted(name), there)
+        for part, variable in (api.get("variables") or {}).items():
+            variables[variable["env"]] = code(
+                "{} in the URL of {}, by default {}", *map(_quoted, (part, name, variable["default"]))
+            )
+        for auth in (api.get("auth") or {}).values():
+            for key, what in (("env", _TOKEN if auth["type"] in ("bearer", "oauth2") else _KEY), *_LOGIN):
+                if key in auth:
+                    variables[auth[key]] = code("the {} for {}", what, _quoted(name))
+    return [(_quoted(name), what) for name, what in variables.items()]
+
+
+_TOKEN, _KEY = code("token"), code("key")
+_LOGIN = (
+    ("usernameEnv", code("user name")),
+    ("passwordEnv", code("password")),
+    ("clientIdEnv", code("client id")),
+    ("clientSecretEnv", code("client secret")),
+    ("refreshTokenEnv", code("refresh token")),
+)
+
+_MANIFEST = """# What the server offers. After a change: stubwright generate
+# Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be
+{again}
+# yaml-language-server: $schema=./stubwright.schema.json
+"""
+
+
+def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
+    """Compile the manifest into the project, as `stubwright generate` in it would, and give what the package needs."""
+    target = build.Target(folder / build.OUTPUT)
+    built = build.build(str(folder / manifest), target, lock.Lock(__version__), trust=False)
+    if built.changes is None:
+        raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
+    tree.apply(target.folder, built.changes)
+    return built.requirements
+
+
+def _distribution(slug: str) -> str:
+    """The project's name for installers, and its command: like the package's, and never the SDK's own."""
+    return naming.package(slug).replace("_", "-")
+
+
+def _next_steps(target: Path, slug: str, tools: str) -> str:
+    script = f".venv/bin/{_distribution(slug)}"
+    served = f"{script} --http 127.0.0.1:8000"
+    return f"""Made {target}.
+
+Next:
+  cd {shlex.quote(str(target))}
+  python3 -m venv .venv
+  .venv/bin/pip install -e . pytest
+  .venv/bin/pytest
+  {script.ljust(len(served))}  # serves on stdio
+  {served}  # serves on http://127.0.0.1:8000/mcp
+
+The tools are in {tools}/{slug}.yaml; after a change, run `stubwright generate`.
+"""

@@ -1,0 +1,60 @@
+"""The runtime beside the packages, for projects that say `runtime = "vendored"`.
+
+Takes the runtime that is installed with the compiler; gives its files as artifacts of an output folder, verbatim. The
+lock has them under a name of their own, since they belong to no manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import metadata
+
+from packaging.requirements import Requirement
+
+from stubwright import package_data
+from stubwright.codegen.pages.artifacts import RUNTIME, Artifact
+from stubwright.incremental import digests
+from stubwright.project.files import lock, tree
+
+FOLDER = package_data.RUNTIME.name
+"""The runtime's folder, in an output folder and as it is imported."""
+
+ENTRY = f"{FOLDER}/"
+"""Its name among the manifests of the lock, which no manifest can have: their paths do not end so."""
+
+
+def artifacts() -> tuple[Artifact, ...]:
+    """The files of the runtime, as they are installed."""
+    root = package_data.RUNTIME
+    paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    attributes = Artifact(f"{FOLDER}/.gitattributes", b"* linguist-generated=true\n")
+    files = (Artifact(f"{FOLDER}/{path.relative_to(root).as_posix()}", path.read_bytes()) for path in paths)
+    return (attributes, *files)
+
+
+def requirements(needed: Iterable[str]) -> tuple[str, ...]:
+    """What packages need installed that have the runtime beside them: what that needs in its place.
+
+    Args:
+        needed: What they need otherwise: the runtime, perhaps with extras.
+    """
+    distributions: set[str] = set()
+    for extras in (Requirement(wanted).extras for wanted in needed):
+        for each in map(Requirement, metadata.requires(RUNTIME) or ()):
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras):
+                each.marker = None
+                distributions.add(str(each))
+    return tuple(sorted(distributions))
+
+
+def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
+    """What it takes to have the runtime in an output folder.
+
+    Args:
+        there: The output folder.
+        known: The lock as it was read.
+        force: Overwrite files of it that were edited by hand.
+    """
+    files = artifacts()
+    digest = digests.digest(b"".join(digests.digest(file.data).encode() for file in files))
+    return tree.compare(there, known, ENTRY, lock.Entry(digest), files, force=force)

@@ -1,0 +1,73 @@
+"""Python source as a type of its own, so that nobody's text becomes a part of a program by mistake.
+
+What goes into a generated file is `Code`, and a plain `str` is refused wherever source is put together: here, and
+by the templates. There are four ways to get some: `Name` takes what is nothing but names, the filters of `literals`
+turn values and texts into literals, docstrings and comments, `code` and `join` lay out other code, and `trusted` is for
+text that stubwright wrote before or that was parsed and looked through. The words of `code` and `join` stand in
+stubwright's own source, which a test holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import LiteralString
+
+
+class Code(str):
+    """Python source that may be written into a generated file."""
+
+    __slots__ = ()
+
+
+class Name(Code):
+    """A name of Python: an identifier, or several with dots between or before them, as imports have them.
+
+    Raises:
+        ValueError: The text is anything else.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Name:
+        """Take a text that is a name."""
+        if not text.isidentifier() and not all(part.isidentifier() for part in text.lstrip(".").split(".")):
+            raise ValueError(f"{text!r} is no name of Python")
+        return super().__new__(cls, text)
+
+    def __add__(self, end: str) -> Name:
+        """The name with more at its end, if that is a name, too."""
+        return Name(f"{self}{end}")
+
+
+def code(layout: LiteralString, *parts: Code) -> Code:
+    """The source that `layout` is with each `{}` replaced by the next part.
+
+    Raises:
+        TypeError: A part is plain text.
+    """
+    return Code(layout.format(*map(checked, parts)))
+
+
+def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
+    """The parts with a separator between them.
+
+    Raises:
+        TypeError: A part is plain text.
+    """
+    return Code(separator.join(map(checked, parts)))
+
+
+def checked(part: object) -> Code:
+    """The same, if it is source.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(part, Code):
+        raise TypeError(f"{part!r} is no Python source: it needs `literal`, `docstring`, `comment` or a name")
+    return part
+
+
+def trusted(text: str) -> Code:
+    """Text that is known to be source, since stubwright wrote it before or has parsed it and looked through it."""
+    return Code(text)

@@ -1,0 +1,80 @@
+"""Who signs the access tokens of one run of `dev`, in the place of the manifest's issuer.
+
+Takes the manifest's `auth`; gives tokens, and the key that a server of this run knows them by. The other half of the
+key never leaves this process, and a server that `dev` did not start has no way to be told of it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HOURS: Final = 12
+"""How long a token holds."""
+
+_ALGORITHM: Final = "EdDSA"
+
+
+class Issuer:
+    """A key of this run."""
+
+    def __init__(self) -> None:
+        """Make the key."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        self._key = Ed25519PrivateKey.generate()
+        self._id = secrets.token_hex(8)
+
+    @property
+    def public(self) -> str:
+        """The key that verifies, as a JWK (RFC 7517; RFC 8037)."""
+        from jwt.algorithms import OKPAlgorithm
+
+        key = OKPAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
+        return json.dumps({**key, "kid": self._id, "alg": _ALGORITHM, "use": "sig"}, sort_keys=True)
+
+    def token(self, auth: Mapping[str, Any], subject: str, scopes: Sequence[str]) -> str:
+        """An access token (RFC 9068).
+
+        Args:
+            auth: The manifest's `auth`, whose issuer and audience it names.
+            subject: Whom it is for.
+            scopes: What that one may use.
+        """
+        import jwt
+
+        now = int(time.time())
+        claims = {
+            "iss": auth["issuer"],
+            "aud": auth["audience"],
+            "sub": subject,
+            "client_id": "stubwright dev",
+            "scope": " ".join(scopes),
+            "iat": now,
+            "exp": now + HOURS * 3600,
+            "jti": secrets.token_hex(8),
+        }
+        return jwt.encode(claims, self._key, _ALGORITHM, {"typ": "at+jwt", "kid": self._id})
+
+
+def scopes_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """All scopes that a manifest names, in its order.
+
+    Args:
+        document: The resolved manifest.
+    """
+    auth: Mapping[str, Any] = document.get("auth") or {}
+    entries = [
+        entry.get("stubwright") or {}
+        for section in ("tools", "resources", "resourceTemplates", "prompts")
+        for entry in document.get(section) or ()
+    ]
+    needed = [scope for each in (document, *entries) for scope in (each.get("policy") or {}).get("scopes") or ()]
+    holding: Mapping[str, Sequence[str]] = auth.get("scopes") or {}
+    held = [scope for each in holding.values() for scope in each]
+    return tuple(dict.fromkeys([*(auth.get("requiredScopes") or ()), *needed, *holding, *held]))

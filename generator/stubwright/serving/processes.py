@@ -1,0 +1,186 @@
+"""The processes of a server that is replaced: each is proved before the one before it ends, and none is left behind.
+
+The address is bound once, here, and each server gets the listener as it starts: while one server takes over from
+another, clients wait in the listener's queue for some tenths of a second, and no one is refused. A server that is
+replaced takes nothing new and has its usual seconds to answer what it has begun.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from stubwright_runtime.server import main
+from stubwright_runtime.server.handlers.loading import StartError
+
+if TYPE_CHECKING:
+    import socket
+
+    from stubwright.project.launch import Launch
+
+_PATIENCE: Final = 8
+"""Seconds that a server has to stop: those for its open requests, and some more."""
+
+_PROOF: Final = Path(__file__).with_name("proof.py")
+_PROTECTED: Final = Path(__file__).with_name("protected.py")
+
+
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+
+
+class AddressError(Exception):
+    """The address cannot be bound; the text says why."""
+
+
+def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
+    """Why a server cannot be made, as Python or the server says; None if it can.
+
+    Args:
+        launch: How it is started.
+        variables: What is set in its environment.
+    """
+    named = (launch.handlers,) if launch.handlers is not None else ()
+    command = [launch.python, "-P", str(_PROOF), launch.package, *named]
+    try:
+        completed = subprocess.run(  # noqa: S603 - our own
+            command,
+            env=_environment(launch, variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    except OSError as error:
+        return f"`{launch.python}` cannot be started: {error.strerror or error}"
+    output = completed.stderr.decode("utf-8", "replace").strip()
+    return None if completed.returncode == 0 else output or f"it ended with status {completed.returncode}"
+
+
+class Serving:
+    """An address, and the server that answers there; a context manager, which stops all servers at its end."""
+
+    def __init__(self, host: str, port: int, ended: Callable[[int], None], key: str | None = None) -> None:
+        """Bind the address.
+
+        Args:
+            host: Where to serve.
+            port: The port; 0 for any that is free.
+            ended: Called with the exit status of a server that ended although nobody asked it to, from another thread.
+            key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
+
+        Raises:
+            AddressError: It cannot be bound.
+        """
+        self._host = host
+        self._ended = ended
+        self._key = key
+        self._servers: list[subprocess.Popen[bytes]] = []
+        self._dismissed: set[int] = set()
+        try:
+            self._listener: socket.socket = main.listen(host, port)
+        except StartError as error:
+            raise AddressError(str(error)) from error
+        self._listener.set_inheritable(True)
+        self.host, self.port = self._listener.getsockname()[:2]
+        if sys.platform == "win32":  # where a process cannot hand its listener on: each server binds for itself
+            self._listener.close()
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """Where clients find the server."""
+        host = _EVERYWHERE.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a server answers."""
+        return bool(self._servers) and self._servers[-1].poll() is None
+
+    def replace(self, launch: Launch, variables: Mapping[str, str]) -> None:
+        """Start a server, which was proved, in place of the one that runs. Raises OSError."""
+        if sys.platform == "win32":
+            self._dismiss(wait=True)
+            address, shared = f"{self.host}:{self.port}", ()
+        else:
+            self._dismiss(wait=False)
+            address, shared = f"fd:{self._listener.fileno()}", (self._listener.fileno(),)
+        named = [] if self._host in (self.host, "localhost", *_EVERYWHERE) else ["--allow-host", self._host]
+        words = launch.arguments
+        if self._key is not None:
+            words = ("-P", str(_PROTECTED), self._key, *words[words.index(launch.package) :])
+        process = subprocess.Popen(  # noqa: S603 - our own
+            [launch.python, *words, "--http", address, *named],
+            env=_environment(launch, variables),
+            stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can ask
+            pass_fds=shared,
+            start_new_session=True,  # a terminal's Ctrl-C comes once, from here, and not twice
+        )
+        self._servers.append(process)
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+
+    def close(self) -> None:
+        """Stop all servers, and release the address."""
+        self._dismiss(wait=True)
+        with suppress(OSError):
+            self._listener.close()
+
+    def _dismiss(self, *, wait: bool) -> None:
+        """Ask the servers to stop; with `wait`, make sure that they do."""
+        for process in self._servers:
+            self._dismissed.add(process.pid)
+            if process.poll() is None:
+                process.terminate()
+        for process in self._servers if wait else ():
+            end(process)
+        self._servers = [process for process in self._servers if process.poll() is None]
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        status = process.wait()
+        if process.pid not in self._dismissed:
+            self._ended(status)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that was asked to stop, and kill it if it does not."""
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a session, and all that it started."""
+    if sys.platform == "win32":
+        process.terminate()
+    else:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+    end(process)
+
+
+def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server. It writes no bytecode: after two saves in one second, that could be the first."""
+    own = {"PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, **own, **launch.environment({**_own_path(), **variables})}
+
+
+def _own_path() -> Mapping[str, str]:
+    return {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}

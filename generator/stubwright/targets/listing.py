@@ -1,0 +1,53 @@
+"""The tools of a list, taken apart for rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.dialects import Dialect
+
+if TYPE_CHECKING:
+    from stubwright.diagnostics import Pointer
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A tool as `tools/list` has it, with its arguments' schema taken apart once for all rules.
+
+    Attributes:
+        definition: What the list has of it.
+        server: The name of its server, which clients put before its own.
+    """
+
+    definition: Mapping[str, Any]
+    server: str
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.definition["name"])
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """The dialect of the schema of its arguments."""
+        return dialects.of(self.schema) or dialects.DRAFT_2020_12
+
+    @property
+    def schema(self) -> Any:
+        """The schema of its arguments."""
+        return self.definition.get("inputSchema", {})
+
+    @cached_property
+    def schemas(self) -> Sequence[tuple[Pointer, Mapping[str, Any]]]:
+        """All schemas in it that are objects, with their places, in the order of the source."""
+        found = dialects.subschemas(self.schema, self.dialect)
+        return [(pointer, schema) for pointer, schema in found if isinstance(schema, dict)]
+
+
+def listed(definitions: Iterable[Mapping[str, Any]], server: str) -> list[Listed]:
+    """The tools of the list of a server, which is called `server`."""
+    return [Listed(definition, server) for definition in definitions]

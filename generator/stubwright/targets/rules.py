@@ -1,0 +1,347 @@
+"""The rules of targets, a function for each kind of the table.
+
+Each takes a tool and the value that the table has; it gives the places that break the rule, each
+with what is wrong and what to do. Those of `OF_LISTS` take all tools of a list.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from stubwright.diagnostics.suggestions import shown
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.pointers import local
+
+if TYPE_CHECKING:
+    from stubwright.diagnostics import Pointer
+    from stubwright.targets.listing import Listed
+
+Found: TypeAlias = "Iterator[tuple[Pointer, str, str]]"
+_INPUT: Final = ("inputSchema",)
+_PLAIN_ROOT: Final = "list all arguments in `properties` at the root, and say in the description which belong together"
+
+
+def _name(tool: Listed, pattern: str) -> Found:
+    if not re.search(pattern, tool.name):
+        yield ("name",), f"has a name that does not match `{pattern}`", "give it another name"
+
+
+def _long_name(tool: Listed, value: Sequence[Any]) -> Found:
+    form, longest = value
+    whole = form.replace("{server}", tool.server).replace("{tool}", tool.name)
+    if len(whole) > longest:
+        fix = f"shorten the tool's or the server's name by {len(whole) - longest} characters"
+        yield ("name",), f"is called `{whole}` there: {len(whole)} characters, more than {longest}", fix
+
+
+def _description(tool: Listed, value: Sequence[int | None]) -> Found:
+    shortest, longest = value
+    text = tool.definition.get("description")
+    length = len(text) if isinstance(text, str) else 0
+    if shortest is not None and length < shortest:
+        yield ("description",), "has no description", "add one that says what it does and when to use it"
+    elif longest is not None and length > longest:
+        fix = f"shorten it to {longest:,} characters"
+        yield ("description",), f"has a description of {length:,} characters, more than {longest:,}", fix
+
+
+def _property(tool: Listed, pattern: str) -> Found:
+    for pointer, schema in tool.schemas:
+        yield from _properties(pointer, schema, pattern)
+
+
+def _root_property(tool: Listed, pattern: str) -> Found:
+    if isinstance(tool.schema, dict):
+        yield from _properties((), tool.schema, pattern)
+
+
+def _properties(pointer: Pointer, schema: Mapping[str, Any], pattern: str) -> Found:
+    properties = schema.get("properties")
+    for name in properties if isinstance(properties, dict) else ():
+        if not re.search(pattern, name):
+            what = f"has an argument or property `{name}`, which does not match `{pattern}`"
+            yield (*_INPUT, *pointer, "properties", name), what, "give it another name"
+
+
+def _plain_root(tool: Listed, keywords: Sequence[str]) -> Found:
+    if isinstance(tool.schema, dict):
+        for keyword in keywords:
+            if keyword in tool.schema:
+                yield (*_INPUT, keyword), f"has `{keyword}` at the root of its `inputSchema`", _PLAIN_ROOT
+
+
+def _without(tool: Listed, keywords: Sequence[str]) -> Found:
+    for pointer, keyword in _having(tool, keywords):
+        yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", f"say it without `{keyword}`"
+
+
+def _ignores(tool: Listed, keywords: Sequence[str]) -> Found:
+    for pointer, keyword in _having(tool, keywords):
+        yield (*_INPUT, *pointer, keyword), f"uses `{keyword}`", "say in a description what it demands"
+
+
+def _ignores_at_root(tool: Listed, keywords: Sequence[str]) -> Found:
+    if isinstance(tool.schema, dict):
+        for keyword in keywords:
+            if keyword in tool.schema:
+                yield (*_INPUT, keyword), f"has `{keyword}` at the root of its `inputSchema`", _PLAIN_ROOT
+
+
+def _having(tool: Listed, keywords: Sequence[str]) -> Iterator[tuple[Pointer, str]]:
+    wanted = frozenset(keywords)
+    for pointer, schema in tool.schemas:
+        if not wanted.isdisjoint(schema):
+            yield from ((pointer, keyword) for keyword in schema if keyword in wanted)
+
+
+def _string_enums(tool: Listed) -> Found:
+    for pointer, schema in tool.schemas:
+        values = schema.get("enum")
+        if isinstance(values, list):
+            other = next((each for each in values if not isinstance(each, str)), None)
+            if other is not None or None in values:
+                what = f"has `{shown(other)}` in an `enum`, which has to be of strings"
+                yield (*_INPUT, *pointer, "enum"), what, "name the values in the description, or use strings"
+
+
+def _items(tool: Listed) -> Found:
+    for pointer, schema in tool.schemas:
+        if _is(schema, "array") and not schema.keys() & {"items", "prefixItems", "$ref"}:
+            yield (*_INPUT, *pointer), "has an array without `items`", "say what its items are, with `items`"
+
+
+def _closed(tool: Listed) -> Found:
+    for pointer, schema in tool.schemas:
+        if _is_object(schema) and schema.get("additionalProperties") is not False:
+            yield (
+                *_INPUT,
+                *pointer,
+            ), "has an object that takes further properties", "add `additionalProperties: false`"
+
+
+def _all_required(tool: Listed) -> Found:
+    for pointer, schema in tool.schemas:
+        for name in _optional(schema):
+            fix = "require it, and let it be null"
+            yield (*_INPUT, *pointer, "properties", name), f"has a property `{name}` that is optional", fix
+
+
+def _optional(schema: Mapping[str, Any]) -> list[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict):
+        return []
+    return [name for name in properties if not isinstance(required, list) or name not in required]
+
+
+_SAYING: Final = frozenset({"type", "enum", "const", "anyOf", "$ref"})
+
+
+def _typed(tool: Listed) -> Found:
+    for pointer, schema in tool.schemas:
+        is_place = pointer[-1:] != ("$defs",)
+        if is_place and _SAYING.isdisjoint(schema):
+            yield (*_INPUT, *pointer), "has a schema without a type", "say which type it is"
+    for pointer, schema in dialects.subschemas(tool.schema, tool.dialect):
+        if schema is True:
+            yield (*_INPUT, *pointer), "has a schema without a type", "say which type it is"
+
+
+def _least_items(tool: Listed, allowed: Sequence[int]) -> Found:
+    for pointer, schema in tool.schemas:
+        if schema.get("minItems", allowed[0]) not in allowed:
+            what = f"has `minItems: {schema['minItems']}`, and only {' or '.join(map(str, allowed))} is taken"
+            yield (*_INPUT, *pointer, "minItems"), what, "say it in the description"
+
+
+def _formats(tool: Listed, allowed: Sequence[str]) -> Found:
+    for pointer, schema in tool.schemas:
+        name = schema.get("format")
+        if isinstance(name, str) and name not in allowed:
+            what = f"uses the `format` `{name}`, which is not one of {', '.join(allowed)}"
+            yield (*_INPUT, *pointer, "format"), what, "say it in the description"
+
+
+def _no_recursion(tool: Listed) -> Found:
+    where = {id(schema): pointer for pointer, schema in tool.schemas}
+    done: set[int] = set()
+
+    def walk(schema: Any, above: frozenset[int], depth: int) -> Pointer | None:
+        if not isinstance(schema, dict) or id(schema) in done or depth > _DEEPEST:
+            return None
+        if id(schema) in above:
+            return where.get(id(schema), ())
+        inside = above | {id(schema)}
+        for _, child in dialects.children({k: v for k, v in schema.items() if k not in _REUSABLE}, tool.dialect):
+            if (found := walk(child, inside, depth + 1)) is not None:
+                return found
+        target = _target(tool, schema)
+        if target is not None and (found := walk(target, inside, depth + 1)) is not None:
+            return found
+        done.add(id(schema))
+        return None
+
+    found = walk(tool.schema, frozenset(), 0)
+    if found is not None:
+        yield (
+            *_INPUT,
+            *found,
+        ), "has a schema that contains itself", "say how deep it may go, with a schema for each level"
+
+
+_REUSABLE: Final = frozenset({"$defs", "definitions"})
+_DEEPEST: Final = 200
+
+
+def _target(tool: Listed, schema: Mapping[str, Any]) -> Any:
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return None
+    try:
+        return local(tool.schema, reference)
+    except LookupError:
+        return None
+
+
+def _levels(tool: Listed, most: int) -> Found:
+    depths: dict[int, int] = {}
+
+    def depth(schema: Any, above: frozenset[int]) -> int:
+        if not isinstance(schema, dict) or id(schema) in above or len(above) > _DEEPEST:
+            return 0
+        if id(schema) not in depths:
+            inside = above | {id(schema)}
+            below = [child for steps, child in dialects.children(schema, tool.dialect) if steps[0] not in _REUSABLE]
+            deepest = max((depth(child, inside) for child in [*below, _target(tool, schema)]), default=0)
+            depths[id(schema)] = deepest + (1 if _is_object(schema) else 0)
+        return depths[id(schema)]
+
+    found = depth(tool.schema, frozenset())
+    if found > most:
+        what = f"has objects in {found} levels, more than {most}"
+        yield _INPUT, what, "take objects apart, or move parts to other tools"
+
+
+def _count_properties(tool: Listed, most: int) -> Found:
+    count = sum(len(schema.get("properties") or ()) for _, schema in tool.schemas)
+    if count > most:
+        yield _INPUT, f"has {count:,} properties in all, more than {most:,}", "split the tool"
+
+
+def _characters(tool: Listed, most: int) -> Found:
+    count = 0
+    for _, schema in tool.schemas:
+        count += sum(map(len, _named(schema)))
+        count += sum(_length(value) for value in [*_values(schema), *([schema["const"]] if "const" in schema else [])])
+    if count > most:
+        what = f"has names, enums and constants of {count:,} characters, more than {most:,}"
+        yield _INPUT, what, "split the tool, or take a string in place of a long `enum`"
+
+
+def _named(schema: Mapping[str, Any]) -> Iterator[str]:
+    for keyword in ("properties", "$defs", "definitions"):
+        if isinstance(schema.get(keyword), dict):
+            yield from schema[keyword]
+
+
+def _values(schema: Mapping[str, Any]) -> list[Any]:
+    values = schema.get("enum")
+    return values if isinstance(values, list) else []
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str) else len(json.dumps(value))
+
+
+def _enum_values(tool: Listed, most: int) -> Found:
+    count = sum(len(_values(schema)) for _, schema in tool.schemas)
+    if count > most:
+        yield _INPUT, f"has {count:,} values in `enum`s, more than {most:,}", "take a string in place of a long `enum`"
+
+
+def _large_enum(tool: Listed, value: Sequence[int]) -> Found:
+    above, most = value
+    for pointer, schema in tool.schemas:
+        values = _values(schema)
+        count = sum(map(_length, values))
+        if len(values) > above and count > most:
+            what = f"has an `enum` of {len(values):,} values and {count:,} characters, more than {most:,}"
+            yield (*_INPUT, *pointer, "enum"), what, "take a string in place of it"
+
+
+def _draft_07(tool: Listed) -> Found:
+    from jsonschema import Draft7Validator
+
+    error = next(Draft7Validator(Draft7Validator.META_SCHEMA).iter_errors(tool.schema), None)
+    if error is not None:
+        where = tuple(error.absolute_path)
+        yield (
+            *_INPUT,
+            *where,
+        ), f"is not valid as a schema of draft-07: {error.message[:200]}", "write what both drafts take"
+
+
+def _is(schema: Mapping[str, Any], kind: str) -> bool:
+    types = schema.get("type")
+    return types == kind or (isinstance(types, list) and kind in types)
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    return _is(schema, "object") or ("properties" in schema and "type" not in schema)
+
+
+def _tools(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
+    if len(tools) > most:
+        yield f"there are {len(tools):,} tools, more than {most:,}", "offer a part of them with `toolsets`"
+
+
+def _optional_properties(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
+    count = sum(len(_optional(schema)) for tool in tools for _, schema in tool.schemas)
+    if count > most:
+        yield f"the tools have {count:,} optional properties in all, more than {most:,}", "offer a part of them"
+
+
+def _unions(tools: Sequence[Listed], most: int) -> Iterator[tuple[str, str]]:
+    count = sum(
+        "anyOf" in schema or isinstance(schema.get("type"), list) for tool in tools for _, schema in tool.schemas
+    )
+    if count > most:
+        what = f"the tools have {count:,} unions (`anyOf`, lists of types) in all, more than {most:,}"
+        yield what, "offer a part of them"
+
+
+OF_TOOLS: Final[Mapping[str, Callable[[Listed, Any], Found]]] = {
+    "name": _name,
+    "long name": _long_name,
+    "description": _description,
+    "property": _property,
+    "root property": _root_property,
+    "plain root": _plain_root,
+    "without": _without,
+    "ignores": _ignores,
+    "ignores at root": _ignores_at_root,
+    "string enums": lambda tool, _: _string_enums(tool),
+    "items": lambda tool, _: _items(tool),
+    "closed": lambda tool, _: _closed(tool),
+    "all required": lambda tool, _: _all_required(tool),
+    "typed": lambda tool, _: _typed(tool),
+    "least items": _least_items,
+    "formats": _formats,
+    "no recursion": lambda tool, _: _no_recursion(tool),
+    "levels": _levels,
+    "properties": _count_properties,
+    "characters": _characters,
+    "enum values": _enum_values,
+    "large enum": _large_enum,
+    "draft-07": lambda tool, _: _draft_07(tool),
+}
+"""The kinds that look at one tool."""
+
+OF_LISTS: Final[Mapping[str, Callable[[Sequence[Listed], Any], Iterator[tuple[str, str]]]]] = {
+    "tools": _tools,
+    "optional properties": _optional_properties,
+    "unions": _unions,
+}
+"""The kinds that look at all tools of a list."""

@@ -1,0 +1,56 @@
+"""The rules of targets in words, for `stubwright targets` and the page about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from stubwright.targets.table import Rule
+
+
+def say(rule: Rule) -> str:
+    """A rule as a phrase."""
+    return _WORDS[rule.kind](rule.value)
+
+
+def _list(words: Any) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def _between(bounds: Any) -> str:
+    longest = bounds[1]
+    if longest is None:
+        return "tools have a description"
+    return f"descriptions have at most {longest:,} characters"
+
+
+_WORDS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "name": lambda pattern: f"names of tools match `{pattern}`",
+    "long name": lambda value: f"`{value[0]}` has at most {value[1]} characters",
+    "description": _between,
+    "property": lambda pattern: f"names of arguments and properties match `{pattern}`",
+    "root property": lambda pattern: f"names of arguments match `{pattern}`",
+    "plain root": lambda keywords: f"no {_list(keywords)} at the root",
+    "without": lambda keywords: f"no {_list(keywords)}",
+    "ignores": lambda keywords: f"not passed on to models: {_list(keywords)}",
+    "ignores at root": lambda keywords: f"not passed on to models, at the root: {_list(keywords)}",
+    "string enums": lambda _: "values in an `enum` are strings",
+    "items": lambda _: "arrays say what their items are",
+    "closed": lambda _: "all objects have `additionalProperties: false`",
+    "all required": lambda _: "all properties are required",
+    "typed": lambda _: "all schemas say a type",
+    "least items": lambda allowed: f"`minItems` is {' or '.join(map(str, allowed))}",
+    "formats": lambda names: f"`format` is one of {_list(names)}",
+    "no recursion": lambda _: "no schema contains itself",
+    "levels": lambda most: f"at most {most} levels of objects",
+    "properties": lambda most: f"at most {most:,} properties in a schema",
+    "characters": lambda most: f"at most {most:,} characters of names, enums and constants in a schema",
+    "enum values": lambda most: f"at most {most:,} values of enums in a schema",
+    "large enum": lambda value: f"at most {value[1]:,} characters in an enum of more than {value[0]} values",
+    "draft-07": lambda _: "schemas are valid in draft-07",
+    "tools": lambda most: f"at most {most} tools",
+    "optional properties": lambda most: f"at most {most} optional properties in all tools",
+    "unions": lambda most: f"at most {most} unions in all tools",
+}

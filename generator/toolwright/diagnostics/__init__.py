@@ -1,6 +1,0 @@
-"""What is wrong in a manifest, as values, and how it is shown."""
-
-from toolwright.diagnostics.codes import CODES, Code, Diagnostic, Severity, has_errors
-from toolwright.diagnostics.spans import Place, Pointer, Span
-
-__all__ = ["CODES", "Code", "Diagnostic", "Place", "Pointer", "Severity", "Span", "has_errors"]

@@ -1,1 +1,0 @@
-"""`toolwright diff`: what changed between two manifests, and whom it breaks."""

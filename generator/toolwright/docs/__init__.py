@@ -1,1 +1,0 @@
-"""`toolwright docs`: one self-contained HTML page for each server."""

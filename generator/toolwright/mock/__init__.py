@@ -1,1 +1,0 @@
-"""`toolwright mock`: a server that answers with examples, or with values made from schemas."""

@@ -1,7 +1,0 @@
-"""What clients and models take: a table of rules with their sources, and what each of them says of a list of tools."""
-
-from toolwright.targets.judging import Finding, judge
-from toolwright.targets.listing import Listed, listed
-from toolwright.targets.table import PORTABLE, TARGETS, Rule, Target
-
-__all__ = ["PORTABLE", "TARGETS", "Finding", "Listed", "Rule", "Target", "judge", "listed"]

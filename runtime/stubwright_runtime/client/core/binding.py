@@ -1,0 +1,292 @@
+"""The base of generated clients: connecting, the options of a call, and one call from start to end.
+
+Takes typed arguments from a generated method; gives the validated, typed result. It never imports the protocol's
+library before a connection is asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+
+from pydantic import BaseModel
+
+from ..features.questions import Callbacks, OnQuestion, OnSample, Roots
+from ..features.subscriptions import Subscriptions
+from ..transports.bounds import MAX_RESULT_BYTES
+from ..transports.connecting import Connection, Target, create_client, narrow
+from .calls import call_content, call_model
+from .in_flight import InFlight
+from .options import (
+    OMIT,
+    TIMEOUT,
+    CallEvent,
+    Confirm,
+    Omit,
+    OnCall,
+    OnProgress,
+    Options,
+    Sanitize,
+)
+from .session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from httpx2 import Auth
+    from mcp import Client
+    from mcp_types import ContentBlock
+
+    from ...observability.failures import Failures
+    from ...package import Package
+    from ..features.callbacks import SdkCallbacks
+    from .responses import CallResponse
+
+__all__ = ["OMIT", "Binding", "CallEvent", "Omit"]
+
+_Output = TypeVar("_Output", bound=BaseModel)
+
+
+class Binding:
+    """What every generated client can do beside its tools, prompts and resources.
+
+    A tool's method raises the following; the methods of prompts and resources raise the last two alone.
+
+    - `ToolFailed` where the tool answered with `isError`; it carries the whole result.
+    - `InvalidResult` where the result breaks the tool's `outputSchema`, or its content is broken.
+    - `ResultTooLarge` where the result has more bytes than `max_result_bytes`.
+    - `CallRefused` where `confirm` said no.
+    - `mcp.MCPError` for a protocol error, such as an unknown tool; for an answer that is none of MCP's
+      (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
+      (`mcp_types.REQUEST_TIMEOUT`). Where the connection is to blame, it is a `ConnectError`: `Unauthorized`,
+      `Forbidden`, `NotMCP`, `ServerExited`, or a server that cannot be reached.
+    - `TypeError` or `ValueError` for an argument that is no JSON value; nothing is sent then. The same for an answer
+      of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
+    """
+
+    _package: ClassVar[Package]
+    _toolset: ClassVar[str | None] = None
+
+    def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
+        """Not to be called: `connect` gives a client."""
+        self._session = _session
+        self._subscriptions = _subscriptions
+        self._options = _options
+
+    @classmethod
+    def connect(
+        cls,
+        target: Target,
+        *,
+        timeout: float | Omit | None = OMIT,
+        max_result_bytes: int | None = MAX_RESULT_BYTES,
+        sanitize: Sanitize = "text",
+        confirm: Confirm | None = None,
+        confirm_all: bool = False,
+        on_call: OnCall | None = None,
+        on_progress: OnProgress | None = None,
+        on_question: OnQuestion | None = None,
+        on_sample: OnSample | None = None,
+        roots: Roots | None = None,
+        headers: Mapping[str, str] | None = None,
+        toolset: str | None = None,
+        auth: Auth | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | Path | None = None,
+        drift: Literal["ignore", "warn", "error"] = "ignore",
+        raise_errors: bool = False,
+    ) -> AbstractAsyncContextManager[Self, None]:
+        """Connect for the length of an `async with` block, which gives the client.
+
+        Args:
+            target: The URL of a Streamable HTTP endpoint (`str`); a command to start (a sequence of `str`); a server
+                object in this process; or a transport or a client of the SDK that is not open yet, for what is not
+                offered here, such as `mcp.Client(url, logging_callback=…)`.
+            timeout: Seconds that the server may take for each answer, while connecting too, but without the time in
+                which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
+                `mcp.Client` that has one brings its own `read_timeout_seconds`.
+            max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
+                From a URL or a command no more is read: over HTTP the call raises, and a command, whose answers come
+                in one row, is given up. From any other target, a result is measured when it is there.
+            sanitize: Whether control characters, escape sequences and bidirectional overrides are taken out of what
+                the server answers, and data and MIME types are looked at: `text` takes them out of all strings of
+                content, `all` of `structuredContent` and `_meta`, too, and `none` leaves all as it came. What an
+                exception carries is as it came.
+            confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
+                `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
+                2025-11-25, schema, `ToolAnnotations`), or whose hints the manifest does not trust. Takes the tool's
+                name on the wire and its arguments; whatever it gives but `True` refuses the call. May be `async`.
+                `None` asks nobody.
+            confirm_all: Have `confirm` asked before every call.
+            on_call: Told at the start and at the end of each call, for indicators and audit logs. May be `async`.
+            on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
+            on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
+                form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
+                default from the question's schema. May be `async`. `None` tells servers that nobody can be asked.
+            on_sample: Asked for a message of a model. Takes `mcp_types.CreateMessageRequestParams`; gives
+                `mcp_types.CreateMessageResult`, or a text. May be `async`. `None` tells servers that there is no model.
+            roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
+                `async`. `None` tells servers nothing of roots.
+            headers: HTTP headers of every request; only for a URL.
+            toolset: The one of the server's toolsets to see; only for a URL and a command of a generated server.
+            auth: Authorizes every request, such as the SDK's `OAuthClientProvider`, which gets tokens when the server
+                asks for one or for more scopes; the seconds of `timeout` go on meanwhile. Only for a URL.
+            env: Environment variables for the command, beside the few that the SDK passes on (`PATH`, `HOME` and the
+                like); `os.environ` for all.
+            cwd: The folder that the command starts in.
+            drift: What to do where the server's tools are not those that this client was compiled for: another title or
+                description, other schemas or annotations, tools that are new or not listed any more. `warn` gives a
+                `DriftWarning`, and `error` raises `DriftError`, when the block is entered. `ignore` asks for nothing.
+            raise_errors: Raise what a handler raised, itself, in the place of `Internal error in … (reference …)`: for
+                tests. Only for a server object in this process that `build_server` made. A `ToolError` is a
+                `ToolFailed` as always.
+
+        Raises:
+            TypeError: The target is none of these.
+            ValueError: A string is no http or https URL (it never becomes a process), or an option does not fit; an
+                `mcp.Client` brings its own callbacks.
+        """
+        if drift not in ("ignore", "warn", "error"):
+            raise ValueError(f"drift is 'ignore', 'warn' or 'error', not {drift!r}")
+        failures = _keep_failures(target) if raise_errors else None
+        own = getattr(target, "read_timeout_seconds", None) if isinstance(timeout, Omit) else None
+        seconds = (own or TIMEOUT) if isinstance(timeout, Omit) else timeout
+        options = Options(seconds, confirm, on_call, on_progress, max_result_bytes, confirm_all, sanitize)
+        callbacks = Callbacks(on_question, on_sample, roots)
+        given = callbacks.given()
+        in_flight = InFlight(expects_questions=bool(given))
+        subscriptions = Subscriptions()
+        on_message = subscriptions.on_message
+
+        def answering() -> SdkCallbacks:
+            if not given:
+                return {}
+            from ..features.callbacks import for_sdk
+
+            return for_sdk(callbacks, in_flight, on_message)
+
+        if toolset is not None or cls._toolset is not None:
+            target, headers = narrow(target, headers, toolset, cls._toolset)
+        client = create_client(
+            target,
+            identity=(cls._package.name, cls._package.version),
+            given=given,
+            callbacks=answering,
+            on_message=on_message,
+            timeout=seconds,
+            max_result_bytes=max_result_bytes,
+            headers=headers,
+            auth=auth,
+            env=env,
+            cwd=cwd,
+        )
+        binding = cls(Session(client, in_flight, failures), subscriptions, options)
+
+        async def opened() -> None:
+            if drift != "ignore":
+                from ..features.drift import report_drift
+
+                await report_drift(binding.__stubwright__[0], cls._package.tools, options, drift)
+
+        return Connection(client, binding, cls._package.name, subscriptions.close, opened)
+
+    def with_options(
+        self,
+        *,
+        timeout: float | Omit | None = OMIT,
+        max_result_bytes: int | Omit | None = OMIT,
+        sanitize: Sanitize | Omit = OMIT,
+        confirm: Confirm | Omit | None = OMIT,
+        confirm_all: bool | Omit = OMIT,
+        on_call: OnCall | Omit | None = OMIT,
+        on_progress: OnProgress | Omit | None = OMIT,
+    ) -> Self:
+        """The same client on the same connection, with other options; those not given stay.
+
+        `None` takes an option away. For their meaning see `connect`.
+        """
+        other = copy.copy(self)
+        other._options = self._options.with_changes(
+            timeout=timeout,
+            max_result_bytes=max_result_bytes,
+            sanitize=sanitize,
+            confirm=confirm,
+            confirm_all=confirm_all,
+            on_call=on_call,
+            on_progress=on_progress,
+        )
+        return other
+
+    def tools_for(self, target: str) -> list[dict[str, Any]]:
+        """The tools as an API of models takes them, for the `tools` of a request.
+
+        Args:
+            target: The API: `openai`, `openai-responses`, `openai-strict`, `anthropic`, `anthropic-strict`, `gemini`,
+                `gemini-developer-api` or `bedrock`.
+
+        Raises:
+            ValueError: There is no such API.
+        """
+        from ..features.functions import list_functions
+
+        return list_functions(self._package, target, self._toolset)
+
+    async def call_for(self, target: str, name: str, arguments: Mapping[str, Any] | str) -> CallResponse[Any]:
+        """Call the tool that a model chose among `tools_for`, with the arguments that it gave.
+
+        Args:
+            target: The API.
+            name: The function's name.
+            arguments: What the model gave: an object, or its JSON.
+
+        Returns:
+            The whole response; what a tool answers that failed is one, too.
+
+        Raises:
+            ProjectionError: There is no such function, or its arguments cannot be read; the message is for the model.
+            ValueError: There is no such API.
+        """
+        from ..features.functions import read_call
+        from .responses import Responses
+
+        tool_name, given = read_call(self._package, target, name, arguments, self._toolset)
+        return await Responses(self).call(self._package.tools[tool_name], given)
+
+    @property
+    def raw(self) -> Client:
+        """The SDK's client below, for what has no method here; nothing checks or confirms what goes through it."""
+        return self._session.client
+
+    @property
+    def __stubwright__(self) -> tuple[Session, Any, Options]:
+        """The session, the subscriptions and the options, for functions that are no methods."""
+        return self._session, self._subscriptions, self._options
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        output: type[_Output],
+        extra: Mapping[str, object] | None = None,
+    ) -> _Output:
+        """Call a tool that has an `outputSchema`."""
+        tool = self._package.tools[name]
+        return (await call_model(self._session, self._options, tool, arguments, extra, output))[0]
+
+    async def _call_content(
+        self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
+    ) -> list[ContentBlock]:
+        """Call a tool that has no `outputSchema`."""
+        tool = self._package.tools[name]
+        return (await call_content(self._session, self._options, tool, arguments, extra))[0]
+
+
+def _keep_failures(target: Target) -> Failures:
+    """The exceptions of a server's handlers, which are kept from now on. Raises ValueError where it has none."""
+    failures: Failures | None = getattr(target, "failures", None)
+    if failures is None:
+        raise ValueError("raise_errors is for a server object that build_server made; this target is none")
+    failures.keep()
+    return failures

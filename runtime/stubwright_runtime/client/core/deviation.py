@@ -1,0 +1,56 @@
+"""Results of calls whose answers need not fit: what the caller is told where one does not.
+
+Takes a result of a tool whose call is lenient; raises where the server says that what came does not fit the tool's
+`outputSchema`. The call itself was made, and what came is in the exception.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from ...observability.logs import redact_text
+from ...values.json import Json, is_list, is_mapping
+from .errors import InvalidResult
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+    from ...package import Tool
+
+META: Final = "io.stubwright/output"
+"""The key in `_meta` under which a server says what did not fit."""
+
+
+class DeviatingResult(InvalidResult):
+    """The call was made, and what came of it does not fit the `outputSchema`; it is here as it came.
+
+    Attributes:
+        text: The text of the result.
+        value: That text as JSON, where it is JSON; else `None`.
+    """
+
+    def __init__(self, tool: str, violations: list[str], result: CallToolResult) -> None:
+        """Say which tool, and what does not fit."""
+        super().__init__(tool, violations, result)
+        self.text = "\n".join(block.text for block in result.content if block.type == "text")
+        self.value: Any = _read(self.text)
+
+
+def raise_if_deviating(tool: Tool, result: CallToolResult) -> None:
+    """Raise `DeviatingResult` where the server says that a result does not fit."""
+    deviation: Json = (result.meta or {}).get(META)
+    if "structured_content" in result.model_fields_set or not is_mapping(deviation):
+        return
+    violations: Json = deviation.get("violations")
+    lines = (
+        [violation.get("message") for violation in violations if is_mapping(violation)] if is_list(violations) else []
+    )
+    raise DeviatingResult(tool.name, [redact_text(line) for line in lines if isinstance(line, str)], result)
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

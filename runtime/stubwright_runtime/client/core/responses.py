@@ -1,0 +1,187 @@
+"""The whole response of a call: what the method gives, and all else that the server said beside it.
+
+Takes the methods of a generated client; gives methods with the same arguments, each of which gives a `CallResponse`.
+What a tool answers that failed is a response, too, and not raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    cast,
+    overload,
+)
+
+from pydantic import BaseModel
+
+from .calls import call_content, call_model
+from .content import check_result
+from .errors import ToolFailed
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, ContentBlock
+
+    from ...package import Package, Tool
+    from .binding import Binding
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+_Output = TypeVar("_Output", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class CallResponse(Generic[T_co]):
+    """All that a tool answered.
+
+    Attributes:
+        model: What the method itself gives: the output model, or where the tool has no `outputSchema`, its content;
+            `None` where the tool failed.
+        result: The result as MCP has it, with clean content (see `sanitize`).
+    """
+
+    model: T_co | None
+    result: CallToolResult
+
+    @property
+    def content(self) -> list[ContentBlock]:
+        """The blocks of content; with an `outputSchema` the first mostly is the JSON of the model."""
+        return self.result.content
+
+    @property
+    def text(self) -> str:
+        """The text of the content, a line break between its blocks; of a tool that failed, what it says of that."""
+        return "\n".join(block.text for block in self.content if block.type == "text")
+
+    @property
+    def structured(self) -> Any:
+        """The `structuredContent` as JSON, also where the tool has no `outputSchema`; `None` where there is none."""
+        return self.result.structured_content
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The `_meta` of the result; empty where there is none."""
+        return self.result.meta or {}
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool answered with `isError`."""
+        return self.result.is_error
+
+    def parse(self) -> T_co:
+        """What the method itself would have given.
+
+        Raises:
+            ToolFailed: The tool answered with `isError`.
+        """
+        if self.is_error:
+            raise ToolFailed(self.result)
+        return cast("T_co", self.model)  # of a result that is no error there is one, which may be None itself
+
+
+class Responses:
+    """What a client's `with_raw_response` is: the methods of its tools, whose results are `CallResponse`s."""
+
+    _package: ClassVar[Package]
+
+    def __init__(self, client: Binding) -> None:
+        """Take the client, whose connection and options are used."""
+        self._session, _, self._options = client.__stubwright__
+
+    async def call(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
+        """Call any tool, with its arguments by their names in its `inputSchema`."""
+        output = tool.Output
+        try:
+            if output is None:
+                return CallResponse(*await call_content(self._session, self._options, tool, arguments, None))
+            return CallResponse(*await call_model(self._session, self._options, tool, arguments, None, output))
+        except ToolFailed as failed:
+            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        output: type[_Output],
+        extra: Mapping[str, object] | None = None,
+    ) -> CallResponse[_Output]:
+        """Call a tool that has an `outputSchema`."""
+        tool = self._package.tools[name]
+        try:
+            return CallResponse(*await call_model(self._session, self._options, tool, arguments, extra, output))
+        except ToolFailed as failed:
+            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
+
+    async def _call_content(
+        self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
+    ) -> CallResponse[list[ContentBlock]]:
+        """Call a tool that has no `outputSchema`."""
+        tool = self._package.tools[name]
+        try:
+            return CallResponse(*await call_content(self._session, self._options, tool, arguments, extra))
+        except ToolFailed as failed:
+            return CallResponse(None, check_result(tool, failed.result, self._options.sanitize)[0])
+
+
+class Responding(Generic[P, T]):
+    """What stands in a class of responses for the method of a tool."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
+        """Take what stands in the class of the client."""
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> Responding[P, T]: ...
+
+    @overload
+    def __get__(
+        self, instance: Responses, owner: type[object]
+    ) -> Callable[P, Coroutine[Any, Any, CallResponse[T]]]: ...
+
+    def __get__(
+        self, instance: Responses | None, owner: type[object]
+    ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
+        """The method with the same arguments: what it calls on `self` gives a `CallResponse` here."""
+        if instance is None:
+            return self
+        method: Callable[..., Coroutine[Any, Any, Any]] = self._method
+        return partial(method, instance)
+
+
+class Sharing(Generic[P, T]):
+    """What stands in the class of a toolset's client for a method of the whole client."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
+        """Take what stands in the class of the client."""
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> Sharing[P, T]: ...
+
+    @overload
+    def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
+
+    def __get__(self, instance: Binding | None, owner: type[object]) -> Sharing[P, T] | Callable[P, T]:
+        """The same method."""
+        return self if instance is None else partial(self._method, instance)
+
+
+def sharing(method: Callable[Concatenate[Any, P], T]) -> Sharing[P, T]:
+    """The method of a tool, from the class of a client, for the class of a toolset's client."""
+    return Sharing(method)
+
+
+def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]:
+    """The method of a tool, from the class of a client, for the class of its responses."""
+    return Responding(method)

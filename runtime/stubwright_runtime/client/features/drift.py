@@ -1,0 +1,211 @@
+"""Whether a server's tools still are those that its client was compiled for.
+
+Takes the tools of the package and asks the server for its own; gives one line for each tool that differs, and warns or
+raises. Values are compared as JSON: neither the order of keys counts, nor whether a number is written `1` or `1.0`.
+What the connection's revision of the protocol cannot carry is not missed.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from mcp import MCPError
+from mcp_types import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    ListToolsRequest,
+    PaginatedRequestParams,
+    PaginatedResult,
+)
+
+from ...mcp.downgrades import tool_for
+from ...mcp.revisions import SINCE
+from ...schema.objects import as_objects
+from ...values.json import Json
+from ...values.terminal import replace_controls
+from .list_pages import fetch_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ...package import Tool, Tools
+    from ..core.options import Options
+    from ..core.session import Session
+
+Drift: TypeAlias = Literal["ignore", "warn", "error"]
+"""What to do where the server's tools are not those that were compiled: nothing, `DriftWarning` or `DriftError`."""
+
+_FIELDS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
+"""What of a tool is compared."""
+
+_DETAILS: Final = 6  # differences that are told of one field
+_LONGEST: Final = 60  # characters of somebody else's text in a message
+
+
+class _Page(PaginatedResult):
+    """A page of `tools/list`, its tools as they came."""
+
+    tools: list[dict[str, Any]]
+
+
+_CHANGES: Final = 20
+"""How many changes a message has."""
+
+
+def _format_message(changes: Sequence[str]) -> str:
+    more = [f"and {len(changes) - _CHANGES} more"] if len(changes) > _CHANGES else []
+    lines = "".join(f"\n  {line}" for line in [*changes[:_CHANGES], *more])
+    return replace_controls(f"the server's tools are not those that this client was compiled for:{lines}")
+
+
+class DriftError(Exception):
+    """The server's tools are not those that the client was compiled for. The message has a line for each.
+
+    Attributes:
+        changes: One line for each tool that differs.
+    """
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        """Say what differs."""
+        super().__init__(_format_message(changes))
+        self.changes = tuple(changes)
+
+
+class DriftWarning(UserWarning):
+    """The server's tools are not those that the client was compiled for. The message has a line for each.
+
+    Attributes:
+        changes: One line for each tool that differs.
+    """
+
+    def __init__(self, changes: Sequence[str]) -> None:
+        """Say what differs."""
+        super().__init__(_format_message(changes))
+        self.changes = tuple(changes)
+
+
+async def report_drift(session: Session, tools: Tools, options: Options, drift: Drift) -> None:
+    """Compare the server's tools with those of the package.
+
+    Args:
+        session: The requests of an open connection.
+        tools: What was compiled.
+        options: Of these, `timeout` holds for each answer of the server.
+        drift: Whether to warn or to raise.
+
+    Raises:
+        DriftError: They differ, and `drift` is `error`.
+        mcp.MCPError: The server refuses to list its tools, does not answer in time, or is gone.
+    """
+    try:
+        live = await _list_tools(session, options)
+    except MCPError as error:
+        if error.code not in (PARSE_ERROR, INVALID_REQUEST):
+            raise
+        changes = [f"its list of tools is not one that MCP knows: {error.message}"]
+    else:
+        changes = list(compare(tools, live, session.client.protocol_version))
+    if changes and drift == "error":
+        raise DriftError(changes)
+    if changes:
+        warnings.warn(DriftWarning(changes), stacklevel=4)  # at the `async with` that connects
+
+
+async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, Any]]:
+    async def page(cursor: str | None) -> _Page:
+        request = ListToolsRequest(params=None if cursor is None else PaginatedRequestParams(cursor=cursor))
+        return await session.send(request, _Page, options)
+
+    try:
+        return [tool async for listing in fetch_pages(page, options.max_result_bytes) for tool in listing.tools]
+    except MCPError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return []
+
+
+def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
+    """A line for each tool that differs, in the order of the compiled ones, then those that are new.
+
+    Args:
+        tools: What was compiled.
+        live: The tools as the server lists them.
+        revision: The revision of the protocol in which it was asked.
+    """
+    now = {str(tool.get("name")): tool for tool in live}
+    for name, tool in tools.items():
+        if name not in now:
+            yield f"{_shorten_json(name)} is not listed any more"
+        elif changed := list(_compare_fields(tool, now[name], revision)):
+            yield f"{_shorten_json(name)}: {'; '.join(changed)}"
+    for name in now:
+        if name not in tools:
+            yield f"{_shorten_json(name)} is new"
+
+
+def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Iterator[str]:
+    compiled = tool.definition if "outputSchema" in live else tool.listed
+    carried = tool_for(compiled, revision)
+    for field in _FIELDS:
+        was, is_ = _normalize_field(field, compiled.get(field)), _normalize_field(field, live.get(field))
+        if is_ is None and (revision < SINCE["tools"].get(field, "") or field not in carried):
+            continue
+        differences = list(_find_differences(was, is_, ""))
+        if not differences:
+            continue
+        if was is None or is_ is None:
+            yield f"its {field} is {'new' if was is None else 'gone'}"
+        elif isinstance(was, dict) and isinstance(is_, dict):
+            more = f" and {len(differences) - _DETAILS} more" if len(differences) > _DETAILS else ""
+            yield f"its {field} changed: {', '.join(differences[:_DETAILS])}{more}"
+        else:
+            yield f"its {field}{differences[0]}"
+
+
+def _normalize_field(field: str, value: Json) -> Json:
+    """A field's value without what says nothing.
+
+    That is a `null`, which servers may leave out; in a schema its `$schema`, which `stubwright import` may have mended;
+    in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
+    `outputSchema` for nothing but objects.
+    """
+    if field == "annotations" and isinstance(value, dict):
+        return {key: hint for key, hint in value.items() if hint is not None} or None
+    if field.endswith("Schema") and isinstance(value, dict):
+        plain = {key: part for key, part in value.items() if key != "$schema"}
+        return {"type": "object", **plain} if field == "inputSchema" else as_objects(plain)
+    return value
+
+
+def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
+    """What differs between two JSON values: places as JSON Pointers, in the order of the first."""
+    if isinstance(was, dict) and isinstance(is_, dict):
+        for key in was | is_:
+            place = f"{at}/{key.replace('~', '~0').replace('/', '~1')}"
+            if key not in is_:
+                yield f"{_quote(place)} is gone"
+            elif key not in was:
+                yield f"{_quote(place)} is new"
+            else:
+                yield from _find_differences(was[key], is_[key], place)
+    elif isinstance(was, list) and isinstance(is_, list) and len(was) == len(is_):
+        for index, (old, new) in enumerate(zip(was, is_, strict=True)):
+            yield from _find_differences(old, new, f"{at}/{index}")
+    elif was != is_ or isinstance(was, bool) != isinstance(is_, bool):
+        yield f"{_quote(at)} was {_shorten_json(was)}, is {_shorten_json(is_)}"
+
+
+def _shorten_json(value: Any) -> str:
+    """A value as JSON in ASCII, so that nothing in it is obeyed or misread, and no longer than it helps."""
+    return _shorten(json.dumps(value))
+
+
+def _quote(place: str) -> str:
+    return _shorten(json.dumps(place)[1:-1])
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

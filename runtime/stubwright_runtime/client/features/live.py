@@ -1,0 +1,45 @@
+"""What a connected server has now, whatever was compiled.
+
+Takes a client; gives the protocol's own objects. These are functions, so that no tool's method can be in their way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_types import Prompt, Resource, ResourceTemplate, Tool
+
+    from ..core.binding import Binding
+
+
+async def list_tools(client: Binding) -> list[Tool]:
+    """All tools that the server has now.
+
+    Raises:
+        mcp.MCPError: As for a tool; also where the list has no end.
+    """
+    session, _, options = client.__stubwright__
+    pages = session.pages(client.raw.list_tools, options)
+    return [tool async for page in pages for tool in page.tools]
+
+
+async def list_prompts(client: Binding) -> list[Prompt]:
+    """All prompts that the server has now; raises as `list_tools`."""
+    session, _, options = client.__stubwright__
+    pages = session.pages(client.raw.list_prompts, options)
+    return [prompt async for page in pages for prompt in page.prompts]
+
+
+async def list_resources(client: Binding) -> list[Resource]:
+    """All resources that the server has now; raises as `list_tools`."""
+    session, _, options = client.__stubwright__
+    pages = session.pages(client.raw.list_resources, options)
+    return [resource async for page in pages for resource in page.resources]
+
+
+async def list_resource_templates(client: Binding) -> list[ResourceTemplate]:
+    """All resource templates that the server has now; raises as `list_tools`."""
+    session, _, options = client.__stubwright__
+    pages = session.pages(client.raw.list_resource_templates, options)
+    return [template async for page in pages for template in page.resource_templates]

@@ -1,0 +1,353 @@
+"""What the server says has changed: its lists, and the resources that a client subscribed to.
+
+Takes the notifications of a connection; gives one change after the other, each once however often it was told while
+nobody listened. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are
+subscribed to one by one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from ..core.errors import make_safe_to_show, safe_to_show
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from mcp import Client
+    from mcp.client.session import IncomingMessage
+    from mcp.client.subscriptions import Subscription
+
+    from ..core.binding import Binding
+    from ..core.options import Options
+    from ..core.session import Session
+
+_MOST: Final = 1024
+"""How many different changes may wait; as many as the SDK lets wait from 2026-07-28 on."""
+
+_QUIET: Final = 15.0
+"""Seconds without a change after which a server of before 2026-07-28 is asked whether it is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListChanged:
+    """The server has other tools, prompts or resources than before; the list can be read again.
+
+    Attributes:
+        kind: Which of its lists.
+    """
+
+    kind: Literal["tools", "prompts", "resources"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUpdated:
+    """A resource can be read again.
+
+    Attributes:
+        uri: Which; perhaps a part of the one that was subscribed to.
+    """
+
+    uri: str
+
+
+Change: TypeAlias = ListChanged | ResourceUpdated
+
+
+def changes(
+    client: Binding, *, lists: bool = True, resources: Sequence[str] = ()
+) -> AbstractAsyncContextManager[AsyncIterator[Change], bool | None]:
+    """Listen for the length of an `async with` block for what changes on the server.
+
+    The block is given an asynchronous iterator of `ListChanged` and `ResourceUpdated`. A change that comes again
+    before it was looked at comes once. The iterator ends where the connection ends, or where the server ends the
+    subscription; it raises `mcp.MCPError` where changes were lost, for instance because more than a thousand wait.
+
+    Args:
+        client: A connected client.
+        lists: Whether to hear of changes of the lists of tools, prompts and resources.
+        resources: The URIs of the resources whose changes to hear of.
+
+    Raises:
+        mcp.MCPError: The server refuses, does not answer in time, or is gone.
+        TypeError: `resources` is one string.
+        ValueError: There is nothing to listen for.
+    """
+    session, subscriptions, options = client.__stubwright__
+    changed: Subscriptions = subscriptions
+    return changed.changes(session, options, lists=lists, resources=resources)
+
+
+class Subscriptions:
+    """Who listens for changes over one connection."""
+
+    def __init__(self) -> None:
+        """Nobody does."""
+        self._backlogs: list[_Backlog] = []
+        self._subscribed: Counter[str] = Counter()
+
+    async def on_message(self, message: IncomingMessage) -> None:
+        """Take a message of the server, as the SDK's `message_handler`."""
+        change = _read_notification(message)
+        if change is not None:
+            for backlog in self._backlogs:
+                backlog.add(change, self._subscribed)
+
+    def close(self) -> None:
+        """End all subscriptions, since the connection is closed."""
+        for backlog in self._backlogs:
+            backlog.end()
+
+    @asynccontextmanager
+    async def changes(
+        self, session: Session, options: Options, *, lists: bool, resources: Sequence[str]
+    ) -> AsyncGenerator[AsyncIterator[Change], None]:
+        """Listen for the length of the block.
+
+        Args:
+            session: The requests of the connection.
+            options: Of these, `timeout` holds for each answer of the server.
+            lists: Whether to hear of changed lists.
+            resources: The URIs of the resources to hear of.
+
+        Raises:
+            mcp.MCPError: The server refused, did not answer in time, is gone, or does not tell of resources.
+            TypeError: `resources` is one string.
+            ValueError: There is nothing to listen for.
+        """
+        if isinstance(resources, str):
+            raise TypeError(f"resources are a sequence of URIs, not {resources!r}")
+        if not lists and not resources:
+            raise ValueError("there is nothing to listen for: lists is False, and no resources are named")
+        opened = _listen if session.modern else self._subscribe
+        async with opened(session, options, lists, resources) as changes:
+            yield changes
+
+    @asynccontextmanager
+    async def _subscribe(
+        self, session: Session, options: Options, lists: bool, resources: Sequence[str]
+    ) -> AsyncGenerator[_Backlog, None]:
+        """Before 2026-07-28: `resources/subscribe` for each URI (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        from mcp import MCPError
+        from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
+
+        backlog = _Backlog(session.client, lists, resources)
+        self._backlogs.append(backlog)
+        wanted: list[str] = []
+        try:
+            for uri in dict.fromkeys(resources):
+                self._subscribed[uri] += 1
+                wanted.append(uri)
+                try:
+                    await session.send(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult, options)
+                except MCPError as error:
+                    if error.code == METHOD_NOT_FOUND:
+                        raise _make_silent_error() from error
+                    raise
+            yield backlog
+        finally:
+            self._backlogs.remove(backlog)
+            self._subscribed.subtract(wanted)
+            if not backlog.ended:
+                await _unsubscribe(session, options, [uri for uri in wanted if not self._subscribed[uri]])
+            backlog.end()
+
+
+async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
+    """Tell the server, also where the block was cancelled; whether it minds does not matter any more."""
+    import anyio
+    from mcp import MCPError
+    from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
+
+    with anyio.move_on_after(1, shield=True):
+        for uri in uris:
+            try:
+                request = UnsubscribeRequest(params=UnsubscribeRequestParams(uri=uri))
+                await session.send(request, EmptyResult, options)
+            except MCPError:
+                continue
+
+
+class _Backlog:
+    """The changes that wait for their listener, before 2026-07-28: an asynchronous iterator."""
+
+    def __init__(self, client: Client, lists: bool, resources: Sequence[str]) -> None:
+        import anyio
+
+        self.ended = False
+        self._client = client
+        self._lists = lists
+        self._resources = frozenset(resources)
+        self._waiting: dict[Change, None] = {}
+        self._overflown = False
+        self._wake = anyio.Event()
+
+    def add(self, change: Change, subscribed: Counter[str]) -> None:
+        """Add a change that this listener wants. What another alone subscribed to is not its own."""
+        if isinstance(change, ListChanged):
+            wanted = self._lists
+        else:
+            wanted = change.uri in self._resources or bool(self._resources and not subscribed[change.uri])
+        if not wanted or self._overflown:
+            return
+        self._overflown = len(self._waiting) >= _MOST and change not in self._waiting
+        if not self._overflown:
+            self._waiting[change] = None
+        self._wake.set()
+
+    def end(self) -> None:
+        """Nothing will come any more."""
+        self.ended = True
+        self._wake.set()
+
+    def __aiter__(self) -> _Backlog:
+        return self
+
+    async def __anext__(self) -> Change:
+        import anyio
+
+        while not self._waiting:
+            if self._overflown:
+                raise _make_overflow_error()
+            if self.ended:
+                raise StopAsyncIteration
+            if self._wake.is_set():
+                self._wake = anyio.Event()
+            with anyio.move_on_after(_QUIET) as waiting:
+                await self._wake.wait()
+            if waiting.cancelled_caught and not await _is_there(self._client):
+                self.end()
+        change = next(iter(self._waiting))
+        del self._waiting[change]
+        return change
+
+
+async def _is_there(client: Client) -> bool:
+    """Whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
+    from mcp import MCPError
+    from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
+    from pydantic import ValidationError
+
+    try:
+        await client.session.send_request(PingRequest(), EmptyResult, request_read_timeout_seconds=_QUIET)
+    except MCPError as error:
+        return error.code != CONNECTION_CLOSED
+    except ValidationError:  # it answered, however oddly
+        return True
+    return True
+
+
+@asynccontextmanager
+async def _listen(
+    session: Session, options: Options, lists: bool, resources: Sequence[str]
+) -> AsyncGenerator[_Subscribed, None]:
+    """From 2026-07-28 on: one stream for all (MCP 2026-07-28, basic/utilities/subscriptions)."""
+    from mcp import MCPError
+    from mcp.client.subscriptions import SubscriptionLost
+    from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+    async with AsyncExitStack() as stack:
+        try:
+            with safe_to_show():
+                async with session.in_flight.request(options.timeout):
+                    subscription = await stack.enter_async_context(
+                        session.client.listen(
+                            tools_list_changed=lists,
+                            prompts_list_changed=lists,
+                            resources_list_changed=lists,
+                            resource_subscriptions=list(resources),
+                        )
+                    )
+        except SubscriptionLost as lost:
+            raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from lost
+        except TimeoutError as late:
+            raise MCPError(code=REQUEST_TIMEOUT, message="the server did not acknowledge in time") from late
+        yield _Subscribed(subscription)
+
+
+class _Subscribed:
+    """The events of a subscription as changes, from 2026-07-28 on: an asynchronous iterator."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    def __aiter__(self) -> _Subscribed:
+        return self
+
+    async def __anext__(self) -> Change:
+        from mcp import MCPError
+        from mcp.client.subscriptions import SubscriptionLost
+        from mcp_types import CONNECTION_CLOSED
+
+        try:
+            return _read_event(await anext(self._subscription))
+        except SubscriptionLost as lost:
+            why = lost.__cause__
+            if isinstance(why, MCPError) and why.code == CONNECTION_CLOSED:
+                raise StopAsyncIteration from None
+            if isinstance(why, MCPError):
+                raise make_safe_to_show(why) from None
+            raise make_safe_to_show(MCPError(code=CONNECTION_CLOSED, message=str(lost))) from None
+
+
+def _make_silent_error() -> Exception:
+    from mcp import MCPError
+    from mcp_types import METHOD_NOT_FOUND
+
+    message = (
+        "this server does not tell of changed resources (it has no method `resources/subscribe`); a generated server "
+        "does if its manifest has `resources` or `resourceTemplates`, or `server: {capabilities: {resources: true}}`"
+    )
+    return MCPError(code=METHOD_NOT_FOUND, message=message)
+
+
+def _make_overflow_error() -> Exception:
+    from mcp import MCPError
+    from mcp_types import INTERNAL_ERROR
+
+    return MCPError(code=INTERNAL_ERROR, message=f"more than {_MOST} changes wait; listen again, and read again")
+
+
+def _read_notification(message: IncomingMessage) -> Change | None:
+    """The change that a notification tells of."""
+    from mcp_types import (
+        PromptListChangedNotification,
+        ResourceListChangedNotification,
+        ResourceUpdatedNotification,
+        ToolListChangedNotification,
+    )
+
+    match message:
+        case ToolListChangedNotification():
+            return ListChanged("tools")
+        case PromptListChangedNotification():
+            return ListChanged("prompts")
+        case ResourceListChangedNotification():
+            return ListChanged("resources")
+        case ResourceUpdatedNotification(params=params):
+            return ResourceUpdated(params.uri)
+        case _:
+            return None
+
+
+def _read_event(event: Any) -> Change:
+    """The change that the SDK tells of."""
+    from mcp.client.subscriptions import (
+        PromptsListChanged,
+        ResourcesListChanged,
+        ToolsListChanged,
+    )
+
+    match event:
+        case ToolsListChanged():
+            return ListChanged("tools")
+        case PromptsListChanged():
+            return ListChanged("prompts")
+        case ResourcesListChanged():
+            return ListChanged("resources")
+        case _:
+            return ResourceUpdated(event.uri)

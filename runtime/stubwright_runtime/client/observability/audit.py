@@ -1,0 +1,106 @@
+"""Telling a caller's `on_call` of each call: that it starts, and how it ended.
+
+Takes the call; gives two events, whose arguments are copies without what the manifest redacts. It changes nothing
+about the call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from ..core.errors import CallRefused, InvalidResult, ResultTooLarge, ToolFailed
+from ..core.options import CallEvent, OnCall, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from ...package import Tool
+
+_CALLS: Final = count(1)
+
+
+class Record:
+    """What `on_call` is told of one call.
+
+    Attributes:
+        cleaned: How many strings of its result were cleaned; whoever reads the result says so before the end.
+    """
+
+    def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
+        """Take the call; nobody is told yet."""
+        self.cleaned = 0
+        self._tool = tool
+        self._arguments = arguments
+        self._on_call = on_call
+        self._start: CallEvent | None = None
+        self._began = 0.0
+
+    async def begin(self) -> None:
+        """Tell the start, once."""
+        if self._on_call is not None and self._start is None:
+            self._start = CallEvent(next(_CALLS), "start", self._tool.name, self._tool.shown(self._arguments))
+            await _tell(self._on_call, self._start)
+            self._began = time.monotonic()
+
+    async def end(self, error: BaseException | None) -> None:
+        """Tell the end, which is `error` where there is one."""
+        if self._on_call is not None and self._start is not None:
+            outcome: Outcome = "ok" if error is None else _outcome(error)
+            duration = time.monotonic() - self._began
+            end = replace(self._start, phase="end", outcome=outcome, duration=duration, cleaned=self.cleaned)
+            await _tell(self._on_call, end)
+
+
+@asynccontextmanager
+async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
+    """Tell `on_call`, if there is one, of the call that the block makes, which fills in the record that it is given.
+
+    What `on_call` raises, the call raises.
+    """
+    record = Record(tool, arguments, on_call)
+    await record.begin()
+    ending: BaseException | None = None
+    try:
+        yield record
+    except BaseException as error:
+        ending = error
+        raise
+    finally:
+        await record.end(ending)
+
+
+async def _tell(on_call: OnCall, event: CallEvent) -> None:
+    import anyio
+
+    # An audit log must not lose the end of a call that was cancelled.
+    with anyio.CancelScope(shield=event.outcome == "cancelled"):
+        telling = on_call(event)
+        if inspect.isawaitable(telling):
+            await telling
+
+
+def _outcome(error: BaseException) -> Outcome:
+    from mcp import MCPError
+    from mcp_types import REQUEST_TIMEOUT
+
+    match error:
+        case ToolFailed():
+            return "failed"
+        case CallRefused():
+            return "refused"
+        case InvalidResult():
+            return "invalid"
+        case ResultTooLarge():
+            return "too_large"
+        case MCPError(code=code) if code == REQUEST_TIMEOUT:
+            return "timeout"
+        case Exception():
+            outcome: Outcome = getattr(error, "__stubwright_outcome__", "error")
+            return outcome
+        case _:
+            return "cancelled"

@@ -1,0 +1,421 @@
+"""Calls that are tasks: started by the methods of `client.tasks`, and taken up again by their ids.
+
+Takes the methods of a generated client; gives methods with the same arguments, each of which gives a `ToolTask`. What
+holds for a call holds for a task: it is confirmed, told of at its start and its end, and its result is checked. It
+never imports the protocol's library before a connection is asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
+from functools import update_wrapper
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
+
+from pydantic import BaseModel
+
+from ..core.arguments import to_json, with_extra
+from ..core.calls import make_reader, read_result
+from ..core.confirmation import confirm_call
+from ..core.content import check_result
+from ..core.errors import InvalidResult, ToolFailed
+from ..core.responses import CallResponse
+from ..observability.audit import Record
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from mcp_types import CallToolResult, ContentBlock
+
+    from ...package import Package, Tool, Tools
+    from ..core.binding import Binding
+    from ..core.options import Options
+    from ..core.session import Session
+    from .runs import TaskRun
+    from .states import Status, ToolTaskState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+_Output = TypeVar("_Output", bound=BaseModel)
+_Blocks: TypeAlias = "list[ContentBlock]"
+
+
+class ToolTask(Generic[T_co]):
+    """A call that is a task: `await` gives what the method itself gives, once the server is done.
+
+    A task lives on the server. Whoever stops waiting for it does not stop it: `cancel` does. As long as nobody waits,
+    goes through `updates` or calls `refresh`, nothing is asked of the server, and nothing answered that it asks.
+    """
+
+    def __init__(self, run: TaskRun, call_state: _CallState[T_co]) -> None:
+        """Not to be called: the methods of `client.tasks` give tasks."""
+        self._run = run
+        self._call_state = call_state
+
+    @property
+    def id(self) -> str:
+        """By which it can be taken up again; `""` where the server answered at once and made no task."""
+        return self._run.state.id
+
+    @property
+    def state(self) -> ToolTaskState:
+        """All that the server said of it last."""
+        return self._run.state
+
+    @property
+    def status(self) -> Status:
+        """How far it is, as the server said last; of one that was resumed `working`, until the server is asked."""
+        return self._run.state.status
+
+    @property
+    def message(self) -> str | None:
+        """What the server said of that last, in words."""
+        return self._run.state.message
+
+    def done(self) -> bool:
+        """Whether it has ended, as far as is known here."""
+        return self._run.has_ended
+
+    def __await__(self) -> Generator[Any, Any, T_co]:
+        """Wait for the end as `wait` does, for as long as it takes."""
+        return self.wait().__await__()
+
+    async def wait(self, *, timeout: float | None = None) -> T_co:
+        """Wait for the end; gives what the method itself gives, and again whenever it is called.
+
+        Args:
+            timeout: Seconds to wait; `None` for as long as it takes. That the task goes on afterwards is not changed.
+
+        Raises:
+            TimeoutError: It has not ended by then.
+            ToolFailed: The tool answered with `isError`.
+            TaskCancelled: It was cancelled.
+            TaskExpired: The server does not know it (any more).
+            mcp.MCPError: The protocol error that it ended with; then `done()` is true. Else the server cannot be asked
+                about it, or kept asking, and the task may go on.
+            Exception: Whatever else is said of the client's methods, and what a callback raised.
+        """
+        await self._end(timeout)
+        return self._call_state.value()
+
+    async def response(self, *, timeout: float | None = None) -> CallResponse[T_co]:
+        """Wait for the end; gives the whole response, also that of a tool that failed, as `with_raw_response` does.
+
+        Args:
+            timeout: As for `wait`, and it raises as that does but for `ToolFailed`.
+        """
+        await self._end(timeout)
+        return self._call_state.response()
+
+    async def updates(self) -> AsyncIterator[ToolTaskState]:
+        """Its state now, and each change until it has ended, the end included; the result comes from `await`.
+
+        The server is asked as often as it wants to be, and not where it tells by itself.
+
+        Raises:
+            mcp.MCPError: The server cannot be asked about it, or kept asking.
+            Exception: What a callback raised.
+        """
+        await self._call_state.begin()
+        if self._call_state.is_resumed and not self._run.has_ended and self._run.changes == 0:
+            await self.refresh()
+        changes, is_repeated = self._run.changes, False
+        while True:
+            if not is_repeated:
+                yield self._run.state
+            if self._run.has_ended:
+                break
+            with self._call_state.hiding():
+                since, changes = changes, await self._run.changed(changes)
+            is_repeated = since == changes
+        with self._call_state.hiding():
+            await self._call_state.settle(await self._run.outcome())
+
+    async def refresh(self) -> ToolTaskState:
+        """Ask the server now, once; gives the state. One that has ended does not change, and is not asked about.
+
+        Raises:
+            TaskExpired: The server does not know it (any more).
+            mcp.MCPError: The server cannot be asked.
+        """
+        with self._call_state.hiding():
+            await self._call_state.begin()
+            await self._run.look()
+            await self._settle()
+        return self._run.state
+
+    async def cancel(self) -> None:
+        """Ask the server to cancel it. It may end otherwise all the same: `status` says how, or `await`.
+
+        Raises:
+            TaskExpired: The server does not know it (any more).
+            TasksUnsupported: The server cannot cancel tasks.
+            mcp.MCPError: The server cannot be asked.
+        """
+        with self._call_state.hiding():
+            await self._call_state.begin()
+            await self._run.cancel()
+            await self._settle()
+
+    def __repr__(self) -> str:
+        """The tool and the status; the id is left out, since who has it may have the task."""
+        return f"<ToolTask {self._call_state.tool.name!r}: {self.status}>"
+
+    async def _end(self, seconds: float | None) -> None:
+        import anyio
+
+        if self._call_state.is_settled:
+            return
+        with anyio.move_on_after(math.inf if seconds is None else seconds), self._call_state.hiding():
+            await self._call_state.begin()
+            await self._call_state.settle(await self._run.outcome())
+            return
+        raise TimeoutError(f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it goes on")
+
+    async def _settle(self) -> None:
+        """Tell the end where there is one, and raise where the server does not know the task."""
+        from .errors import TaskExpired
+
+        if self._run.has_ended:
+            failed = await self._call_state.settle(await self._run.outcome())
+            if isinstance(failed, TaskExpired):
+                raise failed
+
+
+class _CallState(Generic[T_co]):
+    """What is told of a task, and what its result is read as."""
+
+    def __init__(
+        self,
+        tool: Tool,
+        options: Options,
+        read: Callable[[CallToolResult], T_co],
+        arguments: dict[str, Any],
+        *,
+        is_resumed: bool = False,
+    ) -> None:
+        self.tool = tool
+        self.is_resumed = is_resumed
+        self._options = options
+        self._read = read
+        self._arguments = arguments
+        self._record = Record(tool, arguments, options.on_call)
+        self._response: CallResponse[T_co] | None = None
+        self._failure: Exception | None = None
+
+    def hiding(self) -> AbstractContextManager[None]:
+        """The time in which the log has nothing of what is redacted."""
+        return self.tool.hiding(self._arguments)
+
+    async def begin(self) -> None:
+        """Tell the start, once."""
+        await self._record.begin()
+
+    async def confirm(self) -> None:
+        """Ask for leave, as for a call."""
+        await confirm_call(self.tool, self._arguments, self._options)
+
+    async def leave(self, error: BaseException) -> None:
+        """Tell the end of one that could not be started."""
+        await self._record.end(error)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the end is known, and was told."""
+        return self._response is not None or self._failure is not None
+
+    def value(self) -> T_co:
+        """What the method gives, or raises."""
+        if self._response is None:
+            raise self._failure or LookupError("the task has not ended")
+        return self._response.parse()
+
+    def response(self) -> CallResponse[T_co]:
+        """The whole of what the tool answered; raises where there is no answer, or it is broken."""
+        if isinstance(self._failure, ToolFailed):
+            return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
+        if self._response is None:
+            raise self._failure or LookupError("the task has not ended")
+        return self._response
+
+    async def settle(self, outcome: CallToolResult | Exception) -> Exception | None:
+        """Read the result and tell the end, once; gives what the call raises."""
+        if not self.is_settled:
+            if isinstance(outcome, Exception):
+                self._failure = outcome
+            else:
+                try:
+                    self._response = CallResponse(
+                        *read_result(self.tool, outcome, self._options, self._read, self._record)
+                    )
+                except (ToolFailed, InvalidResult) as error:
+                    self._failure = error
+            await self._record.end(self._failure)
+        return self._failure
+
+
+class Tasks:
+    """What a client's `tasks` is: a method for each tool that can be a task, with the arguments of the client's own."""
+
+    _package: ClassVar[Package]
+
+    def __init__(self, client: Binding) -> None:
+        """Take the client, whose connection and options are used."""
+        self._session, _, self._options = client.__stubwright__
+        self._ttl: float | None = None
+
+    def with_options(self, *, ttl: float | None) -> Self:
+        """The same, with other options; those of the client come from `client.with_options(…).tasks`.
+
+        Args:
+            ttl: Seconds for which the server is asked to keep a task and its result, from its start on. It may keep it
+                for a shorter or a longer time: `state.ttl` says. From 2026-07-28 on the server alone decides. `None`
+                leaves it to the server.
+
+        Raises:
+            ValueError: It is no positive number of seconds.
+        """
+        if ttl is not None and not 0 < ttl < math.inf:
+            raise ValueError(f"ttl must be a positive number of seconds, not {ttl!r}")
+        other = copy.copy(self)
+        other._ttl = ttl
+        return other
+
+    @property
+    def __stubwright__(self) -> tuple[Session, Options, Tools]:
+        """The session, the options, and the tools of the package, for what takes tasks up."""
+        return self._session, self._options, self._package.tools
+
+    async def list(self) -> AsyncIterator[ToolTaskState]:
+        """The tasks that the server has for this client, of whatever tool, up to 2025-11-25.
+
+        Raises:
+            TasksUnsupported: The server lists none, or speaks 2026-07-28, where no server does.
+            mcp.MCPError: As all requests do; also where the list has no end.
+        """
+        from .requests import list_tasks
+
+        async for task in list_tasks(self._session, self._options):
+            yield task.state(is_clean=self._options.sanitize != "none")
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        output: type[_Output],
+        extra: Mapping[str, object] | None = None,
+    ) -> ToolTask[_Output]:
+        """Start a task of a tool that has an `outputSchema`."""
+        tool = self._package.tools[name]
+        return await self._start(tool, with_extra(tool, arguments, extra), make_reader(self._session, tool, output))
+
+    async def _call_content(
+        self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
+    ) -> ToolTask[_Blocks]:
+        """Start a task of a tool that has no `outputSchema`."""
+        tool = self._package.tools[name]
+        return await self._start(tool, with_extra(tool, arguments, extra), _content)
+
+    async def _start(
+        self, tool: Tool, arguments: Mapping[str, object], read: Callable[[CallToolResult], T]
+    ) -> ToolTask[T]:
+        from .runs import TaskRun
+
+        given = to_json(arguments)
+        call_state = _CallState(tool, self._options, read, given)
+        with call_state.hiding():
+            await call_state.begin()
+            try:
+                await call_state.confirm()
+                run = await TaskRun.start(self._session, tool, given, self._options, self._ttl)
+            except BaseException as error:
+                await call_state.leave(error)
+                raise
+            if run.has_ended:
+                await call_state.settle(await run.outcome())
+        return ToolTask(run, call_state)
+
+
+class TaskMethod(Generic[P, T]):
+    """The method of a tool that can be a task: called, it starts one; `resume` takes one up."""
+
+    def __init__(self, method: Callable[..., Coroutine[Any, Any, Any]], tasks: Tasks) -> None:
+        """Take the method of the client, and what its calls go to."""
+        self._method = method
+        self._tasks = tasks
+        update_wrapper(self, method)
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ToolTask[T]:
+        """Call the tool as a task; the arguments are those of the client's method. Raises as that does when it starts.
+
+        Raises:
+            TasksUnsupported: The server makes no tasks of it.
+        """
+        started: ToolTask[T] = await self._method(self._tasks, *args, **kwargs)
+        return started
+
+    def resume(self, id: str) -> ToolTask[T]:
+        """Take up a task by its `id`, such as after a restart of the client. The server is not asked before it is used.
+
+        `on_call` is told of its start and its end again, without arguments, which are not known.
+
+        Raises:
+            ValueError: The id is empty.
+        """
+        from .runs import TaskRun
+
+        if not id:
+            raise ValueError("the id of a task is a text that is not empty; the server made none where it is")
+        session, options, tools = self._tasks.__stubwright__
+        tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
+        output: Any = tool.Output
+        read = _content if output is None else make_reader(session, tool, output)
+        run = TaskRun.resumed(session, tool, id, options)
+        return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
+
+
+class Starting(Generic[P, T]):
+    """What stands in a class of tasks for the method of a tool."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
+        """Take what stands in the class of the client."""
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> Starting[P, T]: ...
+
+    @overload
+    def __get__(self, instance: Tasks, owner: type[object]) -> TaskMethod[P, T]: ...
+
+    def __get__(self, instance: Tasks | None, owner: type[object]) -> Starting[P, T] | TaskMethod[P, T]:
+        """The method of a client's `tasks`."""
+        return self if instance is None else TaskMethod(self._method, instance)
+
+
+def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Starting[P, T]:
+    """The method of a tool, from the class of a client, for the class of its tasks."""
+    return Starting(method)
+
+
+def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> Starting[P, T]:
+    """The method of a tool that stands in a class of tasks itself, which a deprecated one does."""
+    itself: Callable[..., Coroutine[Any, Any, Any]] = method
+    return Starting(itself)
+
+
+def _content(result: CallToolResult) -> _Blocks:
+    return result.content

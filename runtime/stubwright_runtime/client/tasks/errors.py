@@ -1,0 +1,55 @@
+"""What goes wrong with tasks, beside what goes wrong with calls.
+
+    Exception
+    ├── TaskCancelled     the task was cancelled before it had a result
+    ├── TaskExpired       the server does not know the task (any more)
+    └── TasksUnsupported  the server, or the revision that it speaks, cannot do this with tasks
+
+Takes and gives plain values; imports nothing of the protocol's library.
+"""
+
+from __future__ import annotations
+
+from ...values.terminal import replace_controls
+
+
+class TaskCancelled(Exception):
+    """The task was cancelled, by whomever, before it had a result.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        task: The task's id.
+    """
+
+    __stubwright_outcome__ = "cancelled"
+
+    def __init__(self, tool: str, task: str, message: str | None) -> None:
+        """Say which tool, and what the server says of it."""
+        super().__init__(
+            replace_controls(f"the task of {tool!r} was cancelled{'' if message is None else f': {message}'}")
+        )
+        self.tool = tool
+        self.task = task
+
+
+class TaskExpired(Exception):
+    """The server does not know the task: it is past its `ttl`, somebody else's, or never was.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        task: The task's id.
+    """
+
+    def __init__(self, tool: str, task: str, message: str) -> None:
+        """Say which tool, and what the server says of it."""
+        super().__init__(replace_controls(f"the server does not know the task of {tool!r} (any more): {message}"))
+        self.tool = tool
+        self.task = task
+
+
+class TasksUnsupported(Exception):
+    """The server, or the revision of MCP that it speaks, cannot do this with tasks. The message says what would do."""
+
+    def __init__(self, message: str) -> None:
+        """Say what cannot be done, and what to do instead."""
+        super().__init__(replace_controls(message))

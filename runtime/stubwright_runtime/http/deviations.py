@@ -1,0 +1,74 @@
+"""Answers that deviate from what was promised: what is still given of them.
+
+Takes an answer that says success; gives a result that carries what came. Where it does not fit the tool's
+`outputSchema`, that is content alone, with what did not fit in its `_meta` and in the log: the call was made, whatever
+its answer looks like.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..observability.logs import log
+from ..schema.validation import get_output_validator
+from ..server.handlers.returns import Tolerated, Unstructured
+from .responses import Answer, Deviation, content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..package import Tool
+
+META: Final = "io.stubwright/output"
+"""The key in `_meta`; MCP has prefixes for those that are not its own (2025-11-25, basic, `_meta`)."""
+
+_MOST: Final = 5
+
+
+def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
+    """What `make` makes of an answer, whether it fits or not.
+
+    Args:
+        answer: The answer.
+        tool: The tool.
+        make: Gives the structured result, or raises `Deviation` where there can be none.
+    """
+    try:
+        value = make()
+    except Deviation as error:
+        came = content(answer) if error.instead is None else error.instead
+        return _unfitting(tool, came, [{"pointer": "", "keyword": "", "message": str(error)}])
+    if isinstance(value, Unstructured):
+        return value
+
+    def instead(text: str, lines: Sequence[str]) -> Unstructured:
+        violations_found = list(_violations(tool, json.loads(text))) or [
+            {"pointer": "", "keyword": "", "message": lines[0]}
+        ]
+        return _unfitting(tool, text if answer.body.strip() else content(answer), violations_found)
+
+    return Tolerated(value, otherwise=instead)
+
+
+def _violations(tool: Tool, value: Any) -> Iterator[dict[str, str]]:
+    validator = get_output_validator(tool)
+    for path, keyword, lines in () if validator is None else validator.describe_errors(value, "result"):
+        for line in lines:
+            yield {"pointer": _pointer(path), "keyword": keyword, "message": line}
+
+
+def _unfitting(tool: Tool, came: Any, violations: Sequence[Mapping[str, str]]) -> Unstructured:
+    more = len(violations) - _MOST
+    shown: dict[str, Any] = {"fits": False, "violations": [*violations[:_MOST]]}
+    if more > 0:
+        shown["more"] = more
+    lines = "\n".join(violation["message"] for violation in violations[:_MOST])
+    log().warning("%s: the API's answer does not fit the outputSchema, and is given as text:\n%s", tool.name, lines)
+    return Unstructured(came, meta={META: shown})
+
+
+def _pointer(path: Iterable[str | int]) -> str:
+    """A path as a JSON Pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)

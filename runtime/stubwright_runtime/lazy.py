@@ -1,0 +1,81 @@
+"""Packages whose names are loaded on first use, and the interface between generated packages and this runtime.
+
+Takes a table of modules, relative to the package, with the names that each defines; returns the module functions of
+PEP 562. A module is imported when one of its names is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+API: Final = 1
+"""The interface that newly generated code needs."""
+
+OLDEST: Final = 1
+"""The oldest interface that this runtime still serves: the current one and the one before."""
+
+
+class IncompatibleRuntimeError(ImportError):
+    """A package was generated for an interface that this runtime does not serve."""
+
+
+def lazy(
+    package: str, modules: Mapping[str, Sequence[str]], *, api: int | None = None
+) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` for a package or module.
+
+    Args:
+        package: The `__name__` of the caller.
+        modules: For each module, relative to the package (`.client`), the names that it defines.
+        api: The interface that the package needs, if it is generated; it then also exports what this runtime exports.
+
+    Raises:
+        IncompatibleRuntimeError: This runtime does not serve that interface.
+    """
+    module_of = {name: path for path, names in modules.items() for name in names}
+    if api is not None:
+        check(package, api)
+        module_of = {**dict.fromkeys(importlib.import_module(_RUNTIME).__all__, _RUNTIME), **module_of}
+
+    def load(name: str) -> object:
+        path = module_of.get(name)
+        if path is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        package_module = sys.modules[package]
+        value = getattr(importlib.import_module(path, package_module.__package__), name)
+        setattr(package_module, name, value)
+        return value
+
+    return load, lambda: sorted(module_of), list(module_of)
+
+
+def check(package: str, api: int) -> None:
+    """Check that this runtime serves the interface that a package was generated for.
+
+    Raises:
+        IncompatibleRuntimeError: This runtime does not serve it.
+    """
+    if OLDEST <= api <= API:
+        return
+    served = f"version {API}" if OLDEST == API else f"versions {OLDEST} to {API}"
+    is_newer = api > API and not _is_vendored(package)
+    remedy = "pip install --upgrade stubwright-runtime" if is_newer else "stubwright generate"
+    raise IncompatibleRuntimeError(
+        f"{package} was generated for version {api} of the interface of {_RUNTIME}; the one that is installed serves "
+        f"{served}. Run: {remedy}",
+        name=package,
+    )
+
+
+def _is_vendored(package: str) -> bool:
+    """Whether `stubwright generate` wrote this runtime beside the package, as it writes the package itself."""
+    from pathlib import Path
+
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return isinstance(file, str) and Path(file).parents[1] == Path(__file__).parents[1]
+
+
+_RUNTIME: Final = "stubwright_runtime"

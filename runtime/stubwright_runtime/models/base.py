@@ -1,0 +1,431 @@
+"""The base classes of generated models: a Python view of JSON that never rejects or changes what its schema accepts.
+
+Takes JSON objects (`model_validate`) or Python values (the constructor), and returns JSON with the wire names
+(`model_dump(mode="json")`). Nothing is coerced: a string is never read as a number, nor a boolean as 1. Models do not
+decide whether an instance is valid; the schema does.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, RootModel
+from pydantic_core import PydanticSerializationUnexpectedValue, core_schema
+
+from . import formats, unions
+
+if TYPE_CHECKING:
+    from typing import Self, Unpack
+
+    from pydantic_core import CoreSchema
+
+T = TypeVar("T")
+
+
+_NULL_ALLOWED = "null allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class _NullAllowed:
+    """Marks an optional field whose schema allows `null`, so that `None` can be a value and not only mean absence.
+
+    The mark is in pydantic's core schema: what pydantic knows of a field is incomplete while a class waits for one
+    that is defined after it.
+    """
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema of the type, marked."""
+        schema = handler(source)
+        return cast("CoreSchema", {**schema, "metadata": {**schema.get("metadata", {}), _NULL_ALLOWED: True}})
+
+
+Nullable: TypeAlias = Annotated[T | None, _NullAllowed()]
+"""The type of an optional field whose schema allows `null`.
+
+`x: Nullable[T] = None` is `None` when the key is absent and when it is `null`; `"x" in model.model_fields_set` tells
+them apart, and a `None` that was set is sent as `null`. `x: T | None = None`, without `Nullable`, is `None` only when
+the key is absent, and that `None` is never sent.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """What a class needs to know about its fields, computed once.
+
+    `aliases` has the wire name of each field whose Python name differs. The rest are the optional fields: `absent` are
+    those whose `None` means absence; `fixed`, with their wire names, those with an immutable default; `growing` those
+    with a mutable default, with their wire names and what creates it.
+    """
+
+    aliases: Mapping[str, str]
+    absent: frozenset[str]
+    fixed: Mapping[str, str]
+    growing: tuple[tuple[str, str, Callable[[], object]], ...]
+
+    def defaulted(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields, with their wire names, of which only `model_fields_set` tells whether they were given."""
+        yield from self.fixed.items()
+        yield from ((name, key) for name, key, _ in self.growing)
+
+
+def _wire(cls: type[Model]) -> _Wire:
+    if not cls.__pydantic_complete__:
+        cls.model_rebuild()
+    return cls.__stubwright_wire__
+
+
+def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
+    """Convert the arguments of a constructor to wire names, without `None` where that only means absence."""
+    return {
+        wire.aliases.get(name, name): value
+        for name, value in values.items()
+        if value is not None or name not in wire.absent
+    }
+
+
+def _make_serializer(cls: type[Model]) -> Callable[..., Any]:
+    """Return the function that serializes instances of `cls`."""
+
+    def serialize(
+        model: Model, handler: core_schema.SerializerFunctionWrapHandler, info: core_schema.SerializationInfo
+    ) -> Any:
+        if not isinstance(model, cls):
+            raise PydanticSerializationUnexpectedValue(f"Expected `{cls.__name__}`")
+        wire = cls.__stubwright_wire__
+        data = handler(model)
+        given = model.__pydantic_fields_set__
+        values = model.__dict__
+        by_wire = info.by_alias is not False
+        for name in wire.fixed.keys() - given:
+            data.pop(wire.fixed[name] if by_wire else name, None)
+        for name, key, make in wire.growing:
+            if name not in given and _are_equal(values.get(name), make()):
+                data.pop(key if by_wire else name, None)
+        return data
+
+    return serialize
+
+
+def _separate_extra(hidden: Mapping[str, str]) -> Callable[..., Any]:
+    """Return a validator that does not mistake an extra key for a field with another wire name.
+
+    Pydantic records both in one set of names; `hidden` are the fields, with their wire names, for which that matters.
+    """
+
+    def validate(value: Mapping[str, object], handler: Callable[[object], Any]) -> Any:
+        fields, extra, given = handler(value)
+        for name in hidden.keys() & extra.keys() if extra else ():
+            if hidden[name] not in value:
+                given.discard(name)
+        return fields, extra, given
+
+    return validate
+
+
+def _are_equal(value: object, default: object) -> bool:
+    """Compare as JSON: unlike `==`, this distinguishes `True` from `1`."""
+    return value == default and repr(value) == repr(default)
+
+
+def _find_part(schema: Any, kind: str = "model") -> Any:
+    """Find the part of a core schema that is of this kind, below the validators of a subclass."""
+    while schema["type"] != kind:
+        if not schema["type"].startswith("function-") or "schema" not in schema:
+            return None
+        schema = schema["schema"]
+    return schema
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _remove_null(schema: Any) -> Any:
+    """Return the schema of an optional field that cannot be `null` when its key is present."""
+    if schema["type"] == "nullable":
+        return schema["schema"]
+    if schema["type"] == "default":
+        return {**schema, "schema": _remove_null(schema["schema"])}
+    return schema
+
+
+def _read_integer(value: object) -> int | float:
+    """Convert a float such as `1.0` to an integer.
+
+    `1e23` is 10**23 in JSON, but another number as a float and so as an `int`; such a float stays a float.
+    """
+    if isinstance(value, float) and value.is_integer():
+        whole = int(value)
+        return whole if whole == _read_decimal(value) else value
+    raise ValueError("not an integer")
+
+
+def _read_decimal(value: float) -> int:
+    """Return the integer that an integral float means in JSON, where digits count and not bits."""
+    return int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
+
+
+_EXACT = 2**53
+
+
+_INT = core_schema.union_schema(
+    [
+        core_schema.int_schema(strict=True),
+        core_schema.no_info_plain_validator_function(_read_integer, json_schema_input_schema=core_schema.int_schema()),
+    ],
+    mode="left_to_right",
+    custom_error_type="int_type",
+)
+_FLOAT = core_schema.union_schema(
+    [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True)],
+    mode="left_to_right",
+    custom_error_type="float_type",
+)
+_BOOL = core_schema.bool_schema(strict=True)
+
+
+def _make_exact(schema: Any) -> Any:
+    """Change a core schema to accept a JSON value unchanged or reject it.
+
+    An integer may be written `1.0`, a number stays the `int` or `float` that it is (2**53 + 1 has no `float`), and `1`
+    and `true` are different values, which pydantic's own literals do not distinguish.
+    """
+    match schema["type"]:
+        case "int":
+            return _INT
+        case "float":
+            return _FLOAT
+        case "bool":
+            return _BOOL
+        case "literal":
+            return _make_literal_exact(schema)
+        case "nullable" | "default":
+            return {**schema, "schema": _make_exact(schema["schema"])}
+        case "list" | "set" | "frozenset" if "items_schema" in schema:
+            return {**schema, "items_schema": _make_exact(schema["items_schema"])}
+        case "tuple":
+            return {**schema, "items_schema": [_make_exact(item) for item in schema["items_schema"]]}
+        case "dict" if "values_schema" in schema:
+            return {**schema, "values_schema": _make_exact(schema["values_schema"])}
+        case "union":
+            schema = formats.with_texts(schema)
+            return unions.choose(schema, _make_exact) if schema["type"] == "union" else schema
+        case _:
+            return schema
+
+
+def _make_literal_exact(schema: Any) -> Any:
+    if not any(isinstance(value, int) for value in schema["expected"]):
+        return schema
+    members = {(isinstance(value, bool), value): value for value in schema["expected"]}
+    expected = ", ".join(repr(value) for value in schema["expected"])
+
+    def choose(value: object, _: object) -> object:
+        if isinstance(value, str | int | float):
+            written = _read_decimal(value) if isinstance(value, float) and value.is_integer() else value
+            if (isinstance(value, bool), written) in members:
+                member = members[isinstance(value, bool), written]
+                return member if member == value else value
+        raise ValueError(f"expected one of {expected}")
+
+    as_it_is = core_schema.simple_ser_schema("any")
+    return core_schema.no_info_wrap_validator_function(choose, schema, serialization=as_it_is)
+
+
+def _is_marked(schema: Any) -> bool:
+    """Tell whether a field's schema has the mark of `Nullable`."""
+    while schema["type"] == "default":
+        schema = schema["schema"]
+    return bool(schema.get("metadata", {}).get(_NULL_ALLOWED))
+
+
+class _Building(threading.local):
+    """State while core schemas are built; empty otherwise.
+
+    Attributes:
+        now: The class whose fields pydantic is reading.
+        met: The classes met so far, each with the references to it.
+    """
+
+    now: type[BaseModel] | None = None
+    met: dict[type[BaseModel], list[Any]] | None = None
+
+
+_BUILDING: Final = _Building()
+
+
+def _build_one_by_one(
+    cls: type[BaseModel], handler: GetCoreSchemaHandler, make: Callable[[], CoreSchema]
+) -> CoreSchema:
+    """Build the core schema of a class with `make`; for a field of another class, return a reference.
+
+    Pydantic would descend into each class that it meets, and overflow Python's stack with a hundred that refer to each
+    other. So they wait until this one is done; then the references get pydantic's names.
+    """
+    met = _BUILDING.met
+    if met is not None and cls is not _BUILDING.now:
+        name = f"{cls.__module__}.{cls.__qualname__}:{id(cls)}"
+        reference = core_schema.definition_reference_schema(name)
+        met.setdefault(cls, []).append(reference)
+        unions.refer(cls, name)
+        return reference
+    if met is not None:
+        return make()
+    met = _BUILDING.met = {cls: []}
+    _BUILDING.now = cls
+    try:
+        schemas: dict[type[BaseModel], CoreSchema] = {cls: make()}
+        while waiting := [other for other in met if other not in schemas]:
+            for other in waiting:
+                _BUILDING.now = other
+                schemas[other] = handler.generate_schema(other)
+    finally:
+        _BUILDING.met = _BUILDING.now = None
+    for other, references in met.items():
+        for reference in references:
+            reference["schema_ref"] = _read_reference(schemas[other])
+    return schemas[cls]
+
+
+def _read_reference(schema: Any) -> str:
+    """Return pydantic's name for the class of a core schema."""
+    return str(schema["schema_ref"] if schema["type"] == "definition-ref" else _find_part(schema)["ref"])
+
+
+class Model(BaseModel):
+    """Base of the models of JSON objects.
+
+    The constructor takes Python names, `model_validate` wire names. Keys that the schema does not name are kept
+    (`model_extra`), unless the schema forbids them. A field is sent if it was set or if it differs from its default
+    now; so an instance that was received is sent unchanged, and a list that grew from its default is sent, too.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest does not collect models, whatever their names
+
+    model_config = ConfigDict(
+        defer_build=True,  # until a class is used, since classes that it needs may be defined later
+        extra="allow",
+        protected_namespaces=(),
+        ser_json_inf_nan="constants",  # otherwise they would be sent as `null`
+        serialize_by_alias=True,
+        validate_by_alias=True,
+        validate_by_name=False,
+    )
+
+    __stubwright_wire__: ClassVar[_Wire]
+    _stubwright_redacted: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, *, redacted: Collection[str] = (), **kwargs: Unpack[ConfigDict]) -> None:
+        """Take the wire names of what the manifest's `policy.redact` keeps out of `repr`, `str` and logs."""
+        super().__init_subclass__(**kwargs)
+        cls._stubwright_redacted |= {*redacted}
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield what `repr` shows: all but redacted fields and, if any, keys that the schema does not name."""
+        hidden, fields = self._stubwright_redacted, type(self).__pydantic_fields__
+        for name, value in super().__repr_args__():
+            known = fields.get(name or "")
+            if not hidden or (known is not None and (known.alias or name) not in hidden):
+                yield name, value
+
+    if not TYPE_CHECKING:  # type checkers derive the parameters from the fields
+
+        def __init__(self, /, **values: object) -> None:
+            wire = _wire(type(self))
+            super().__init__(**_to_wire(wire, values))
+
+        # As on the method that this one replaces: validation need not call it.
+        __init__.__pydantic_base_init__ = True
+
+        @classmethod
+        def model_construct(cls, _fields_set: set[str] | None = None, **values: object) -> Self:
+            """Create an instance from trusted Python values, by Python names, without validation."""
+            return super().model_construct(_fields_set, **_to_wire(_wire(cls), values))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return pydantic's schema of the fields, without coercions, and with our rule of what is sent."""
+        return _build_one_by_one(cls, handler, lambda: cls._stubwright_schema(source, handler))
+
+    @classmethod
+    def _stubwright_schema(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        model = _find_part(handler.resolve_ref_schema(schema))
+        if model is None or model["cls"] is not cls or "serialization" in model:
+            return schema
+        fields = _find_part(model["schema"], "model-fields")
+        if fields is None:
+            return schema
+        absent: set[str] = set()
+        fixed: dict[str, str] = {}
+        growing: list[tuple[str, str, Callable[[], object]]] = []
+        keys = {name: str(part.get("serialization_alias", name)) for name, part in fields["fields"].items()}
+        for name, part in fields["fields"].items():
+            info = cls.__pydantic_fields__[name]
+            key = keys[name]
+            marked = _is_marked(part["schema"])
+            part["schema"] = _make_exact(part["schema"])
+            if info.is_required():
+                continue
+            part["schema"] = formats.with_default(part["schema"])
+            if info.default_factory is not None:
+                growing.append((name, key, partial(info.get_default, call_default_factory=True)))
+            elif isinstance(info.default, list | dict | tuple):
+                growing.append((name, key, partial(copy.deepcopy, part["schema"]["default"])))
+            elif info.default is None and not marked:
+                absent.add(name)
+                part["schema"] = _remove_null(part["schema"])
+                part["serialization_exclude_if"] = _is_none
+            else:
+                fixed[name] = key
+        cls.__stubwright_wire__ = _Wire(
+            aliases={name: key for name, key in keys.items() if key != name},
+            absent=frozenset(absent),
+            fixed=fixed,
+            growing=tuple(growing),
+        )
+        unions.note(cls, str(model["ref"]), fields["fields"], keys)
+        if "extras_schema" in fields:
+            fields["extras_schema"] = _make_exact(fields["extras_schema"])
+        hidden = {name: key for name, key in cls.__stubwright_wire__.defaulted() if name != key}
+        if hidden:
+            model["schema"] = core_schema.no_info_wrap_validator_function(_separate_extra(hidden), model["schema"])
+        model["serialization"] = core_schema.wrap_serializer_function_ser_schema(_make_serializer(cls), info_arg=True)
+        return schema
+
+
+class Root(RootModel[T], Generic[T]):
+    """Base of the models of JSON values that are not objects; `root` is the value."""
+
+    __test__: ClassVar[bool] = False
+
+    model_config = ConfigDict(defer_build=True, ser_json_inf_nan="constants")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: type[BaseModel], handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return pydantic's schema of the root's type, without coercions."""
+
+        def make() -> CoreSchema:
+            schema = handler(source)
+            model = _find_part(handler.resolve_ref_schema(schema))
+            if model is not None and model["cls"] is cls:
+                model["schema"] = _make_exact(model["schema"])
+            return schema
+
+        return _build_one_by_one(cls, handler, make)

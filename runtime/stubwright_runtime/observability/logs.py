@@ -1,0 +1,164 @@
+"""The log of a package: text from others appears without secrets, and cannot be mistaken for log lines.
+
+Takes records of any logger; removes the arguments that the manifest redacts, and session ids. Only `set_up`, which the
+package's own command calls, changes how the process logs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import sys
+import threading
+from contextvars import ContextVar
+from functools import partial
+from typing import Final
+
+from ..values.contexts import Within
+from ..values.terminal import replace_controls
+from .redaction import scrub
+
+_OTHERS: Final = ("mcp", "httpx2", "httpcore2", "sse_starlette", "uvicorn", "starlette")
+"""Loggers that log messages, headers or URLs, like those below them."""
+
+_LATE: Final = tuple(f"httpcore2.{name}" for name in ("connection", "http11", "http2", "proxy", "socks"))
+"""Their loggers that are created with the first request. The filter of a logger does not apply to loggers below it."""
+
+_SESSION: Final = re.compile(r"(?<=session id: ).+|(?<=mcp-session-id', b')[^']*|\b[0-9a-f]{32}\b", re.IGNORECASE)
+
+_QUERY: Final = re.compile(r"\?\S+")
+"""The endpoint's URL has no query parameters; a token that a client puts there must not be logged."""
+
+
+_JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
+"""An access token."""
+
+
+def redact_text(text: str) -> str:
+    """Remove secrets and tokens from a text."""
+    return _JWT.sub("[token]", scrub(text))
+
+
+class Redaction(logging.Filter):
+    """Removes secrets from each record; for loggers and handlers."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record; records are never dropped."""
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):  # otherwise `logging` itself would print the arguments
+            message = record.msg = f"{record.msg} (its arguments do not match the format)"
+            record.args = ()
+        error = record.exc_info
+        trace = record.exc_text or (_FORMAT.formatException(error) if error and error[0] is not None else "")
+        texts = [message, trace, record.stack_info or ""]
+        if (clean := [_clean(record, text) for text in texts]) != texts:
+            record.msg, record.exc_text, record.stack_info = clean
+            record.args = ()
+            record.exc_info = None  # the exception contains its text
+        return True
+
+
+REDACTION: Final = Redaction()
+
+
+def _clean(record: logging.LogRecord, text: str) -> str:
+    if record.name == "uvicorn.access":  # a line for each request, without arguments
+        return _QUERY.sub("?[query]", text)
+    text = redact_text(text) if text else text
+    return _SESSION.sub("[session]", text) if record.name.partition(".")[0] in _OTHERS else text
+
+
+_PACKAGE: Final = ContextVar("_PACKAGE", default="stubwright_runtime")
+"""The package whose server or client is running: all share the runtime, and each has a log of its own."""
+
+
+def log() -> logging.Logger:
+    """Return the logger of the package that is running, or the runtime's if there is none."""
+    return logger(_PACKAGE.get())
+
+
+def logger(name: str) -> logging.Logger:
+    """Return a logger whose records are redacted."""
+    named_logger = logging.getLogger(name)
+    named_logger.addFilter(REDACTION)
+    return named_logger
+
+
+def name_after(package: str) -> None:
+    """From here on, in this context and in what begins in it, a package is at work."""
+    _PACKAGE.set(package)
+
+
+def named_after(package: str) -> Within[str]:
+    """A block in which a package is at work."""
+    return Within(_PACKAGE, package)
+
+
+class Tally:
+    """Logs an event that may happen often: the first at once, then at most one line in a while, with a count."""
+
+    def __init__(self, log: logging.Logger, message: str, seconds: float = 10.0) -> None:
+        """Take the message, whose first argument is the count, and the seconds between two lines."""
+        self._log = log
+        self._message = message
+        self._seconds = seconds
+        self._count = 0
+        self._last: tuple[object, ...] = ()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def count(self, *arguments: object) -> None:
+        """Count one more event; an event loop must be running."""
+        self._count += 1
+        self._last = arguments
+        if self._timer is None:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._timer = None
+        if self._count:
+            self._log.warning(self._message, self._count, *self._last)
+            self._count = 0
+            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._tell)
+
+
+def redact_library_logs() -> None:
+    """Redact the records of the libraries' loggers, however the process handles them."""
+    for name in {*_LATE, *logging.root.manager.loggerDict}:
+        if name.partition(".")[0] in _OTHERS:
+            logging.getLogger(name).addFilter(REDACTION)
+
+
+def set_up(level: str) -> None:
+    """Log to standard error; for the libraries warnings only, since they log whole messages.
+
+    Args:
+        level: The lowest level that is logged.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(REDACTION)
+    handler.setFormatter(_FORMAT)
+    logging.basicConfig(handlers=[handler], level=level.upper())
+    least = logging.getLogger().level
+    for name in _OTHERS:
+        logging.getLogger(name).setLevel(max(least, logging.INFO if name == "uvicorn" else logging.WARNING))
+    logging.captureWarnings(capture=True)
+    threading.excepthook = partial(_thread_failed, log())  # a thread has a context of its own
+
+
+def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> None:
+    error = failed.exc_value
+    if error is not None and not isinstance(error, SystemExit):
+        log.error("a thread failed", exc_info=error)
+
+
+class _Format(logging.Formatter):
+    """Replaces control characters and indents continuation lines: a line at the margin starts a record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format the record."""
+        return replace_controls(super().format(record)).replace("\n", "\n  ")
+
+
+_FORMAT: Final = _Format("%(asctime)s %(levelname)s %(name)s: %(message)s")

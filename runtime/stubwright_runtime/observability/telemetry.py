@@ -1,0 +1,69 @@
+"""What servers and clients report to OpenTelemetry: attributes of requests, and histograms of durations.
+
+Takes methods and parameters; returns attributes as the semantic conventions for MCP define them
+(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/). The spans are the SDK's own; none is started here. Without
+an OpenTelemetry SDK, nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
+from opentelemetry import metrics
+
+from ..values.terminal import shorten
+
+if TYPE_CHECKING:
+    from opentelemetry.util.types import AttributeValue
+
+_BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+"""Seconds, as the conventions define them for all four metrics."""
+
+LARGEST: Final = 64 * 1024
+"""Characters up to which arguments or a result are shown."""
+
+_OF_TASKS: Final = frozenset(f"tasks/{name}" for name in ("cancel", "get", "list", "result", "update"))
+"""The methods of tasks, which are missing from the SDK's tables."""
+
+OTHER: Final = "_OTHER"
+"""Replaces unknown names in metrics."""
+
+HTTP: Final[Mapping[str, AttributeValue]] = {"network.transport": "tcp", "network.protocol.name": "http"}
+PIPE: Final[Mapping[str, AttributeValue]] = {"network.transport": "pipe"}
+
+
+def create_histogram(name: str, description: str) -> metrics.Histogram:
+    """Create a metric of durations in seconds."""
+    meter = metrics.get_meter("stubwright")
+    try:
+        return meter.create_histogram(
+            name, unit="s", description=description, explicit_bucket_boundaries_advisory=_BOUNDARIES
+        )
+    except TypeError:  # before 1.30, which has no such parameter
+        return meter.create_histogram(name, unit="s", description=description)
+
+
+def is_method(method: str) -> bool:
+    """Tell whether any revision of MCP has this method for requests or notifications of clients."""
+    return method in SPEC_CLIENT_METHODS or method in SPEC_CLIENT_NOTIFICATION_METHODS or method in _OF_TASKS
+
+
+def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:
+    """Describe a request by attributes, with names unchanged but short."""
+    attributes: dict[str, AttributeValue] = {"mcp.method.name": shorten(method)}
+    name, uri = (params or {}).get("name"), (params or {}).get("uri")
+    if method == "tools/call":
+        attributes["gen_ai.operation.name"] = "execute_tool"
+    if method in ("tools/call", "prompts/get") and isinstance(name, str):
+        attributes["gen_ai.tool.name" if method == "tools/call" else "gen_ai.prompt.name"] = shorten(name)
+    if method.startswith("resources/") and isinstance(uri, str):
+        attributes["mcp.resource.uri"] = shorten(uri)
+    return attributes
+
+
+def hash_session(key: str) -> str:
+    """Name a session without its id, with which anyone could continue the session."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16]

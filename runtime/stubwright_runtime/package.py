@@ -1,0 +1,363 @@
+"""What a generated package consists of: its tools, resources and prompts, by wire name.
+
+Takes a row for each, with what cannot be derived from its name; returns mappings whose entries lead to their model
+classes and to their definitions in the package's `manifest.json`. Both are loaded on first use, so that a thousand
+tools cost nothing at start. The SDK is never imported here.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from .mcp.vocabulary import SECTIONS
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from .models.base import Model, Root
+    from .server.handlers.example_tests import Examples
+
+_OURS: Final = "stubwright"
+
+
+def stem_of(method: str) -> str:
+    """Return the prefix of the names of a primitive's classes, from its method: `GetWeather` for `get_weather`."""
+    return "".join(part[:1].upper() + part[1:] for part in method.split("_"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tool:
+    """One tool.
+
+    Attributes:
+        name: The wire name.
+        method: The name of the method in the handlers and in the client; by default the wire name.
+        stem: The prefix of the names of the tool's classes; by default the method in PascalCase.
+        module: Where the classes are, below `models`; by default the method.
+    """
+
+    name: str
+    _: KW_ONLY
+    method: str = ""
+    stem: str = ""
+    module: str = ""
+    _package: Package | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Derive what is not given."""
+        method = self.method or self.name
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "stem", self.stem or stem_of(method))
+        object.__setattr__(self, "module", self.module or method)
+
+    @property
+    def package(self) -> Package:
+        """The package that the tool belongs to."""
+        if self._package is None:
+            raise LookupError(f"the tool {self.name!r} does not belong to a package")
+        return self._package
+
+    @property
+    def Input(self) -> type[Model]:
+        """The model of the tool's arguments: a class, as in `TOOLS["get-weather"].Input(location="Paris")`."""
+        model: type[Model] = self.package.model(self.module, self.input_name)
+        return model
+
+    @property
+    def Output(self) -> type[Model | Root[Any]] | None:
+        """The model of the tool's result; `None` if the tool has no `outputSchema`."""
+        if self.output_name is None:
+            return None
+        model: type[Model | Root[Any]] = self.package.model(self.module, self.output_name)
+        return model
+
+    @property
+    def input_name(self) -> str:
+        """The name of the class `Input`."""
+        return f"{self.stem}Input"
+
+    @property
+    def output_name(self) -> str | None:
+        """The name of the class `Output`; `None` if the tool has no `outputSchema`."""
+        return f"{self.stem}Output" if self.definition.get("outputSchema") is not None else None
+
+    @property
+    def context_name(self) -> str:
+        """The name of the class of the handler's `ctx`."""
+        return f"{self.stem}Context" if self.has_context else "Context"
+
+    @property
+    def has_context(self) -> bool:
+        """Whether its handler gets a `ctx` of its own class: it may ask questions, or uses state handles."""
+        return bool(self.extension.get("ask")) or "handles" in self.extension
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The tool as sent (MCP, schema, `Tool`), including key order and nulls. Do not change it."""
+        return self.package.entries("tools")[self.name][0]
+
+    @property
+    def accepts(self) -> dict[str, Any]:
+        """The schema of the arguments that handlers get: the `inputSchema` and what the server sets itself."""
+        schema: dict[str, Any] = self.definition["inputSchema"]
+        bound: dict[str, Any] = self.extension.get("bind") or {}
+        if not bound:
+            return schema
+        properties = {**schema.get("properties", {}), **{name: binding["schema"] for name, binding in bound.items()}}
+        return {**schema, "properties": properties, "required": [*schema.get("required", ()), *bound]}
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """The tool as listed by `tools/list`: without an `outputSchema` that is not guaranteed. Do not change it.
+
+        A tool with an `outputSchema` MUST conform to it (MCP 2025-11-25, server/tools, "Output Schema"), and
+        clients reject a result without `structuredContent`; so a lenient call does not list its `outputSchema`.
+        """
+        if not self.is_lenient:
+            return self.definition
+        return {key: value for key, value in self.definition.items() if key != "outputSchema"}
+
+    @property
+    def extension(self) -> dict[str, Any]:
+        """What the manifest says about the tool under `stubwright`, which is never sent."""
+        return self.package.entries("tools")[self.name][1]
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """The tool's policy in the manifest: its own, and the default of all tools for what it does not set.
+
+        Do not change it.
+        """
+        return self.package.policy_of(self.name)
+
+    @property
+    def redacted(self) -> list[str]:
+        """JSON Pointers to the arguments that only the handler may see."""
+        pointers: list[str] = self.policy.get("redact") or []
+        return pointers
+
+    def hidden(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return JSON Pointers to what only the handler may see of arguments: redacted values, and ids of handles."""
+        if "handles" not in self.extension:
+            return self.redacted
+        from .schema import handle_ids
+
+        return [*self.redacted, *handle_ids.find_hidden_ids(self, arguments)]
+
+    def hiding(self, arguments: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Keep what is redacted out of the log for the length of a call."""
+        from .observability import redaction
+
+        return redaction.hiding(self, arguments)
+
+    def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Copy JSON arguments deeply, with `"[redacted]"` in place of what is hidden."""
+        if not (hidden := self.hidden(arguments)):
+            return copy.deepcopy(dict(arguments))
+        from .observability import redaction
+
+        return redaction.redact(arguments, hidden)
+
+    @property
+    def task_support(self) -> str:
+        """Whether a call may or must run as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
+        execution: dict[str, Any] = self.definition.get("execution") or {}
+        support: str = execution.get("taskSupport") or "forbidden"
+        return support
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the manifest binds the tool to an HTTP call, so that it needs no handler."""
+        return "http" in self.extension
+
+    @property
+    def takes_misfits(self) -> bool:
+        """Whether the HTTP call is made with arguments that do not fit the `inputSchema` (`http: {input: lenient}`)."""
+        http: dict[str, Any] = self.extension.get("http") or {}
+        return http.get("input") == "lenient"
+
+    @property
+    def is_lenient(self) -> bool:
+        """Whether the result of the HTTP call need not fit the `outputSchema` (`http: {output: lenient}`)."""
+        http: dict[str, Any] = self.extension.get("http") or {}
+        return http.get("output") == "lenient"
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        return self.package.asserts_formats
+
+
+class Tools(Mapping[str, Tool]):
+    """All tools of a package, in the manifest's order."""
+
+    def __init__(self, package: Package, rows: Sequence[Tool]) -> None:
+        """List the tools of a package."""
+        self._name = package.name
+        self._tools = {row.name: replace(row, _package=package) for row in rows}
+
+    def __getitem__(self, name: str) -> Tool:
+        """Return the tool with this wire name; raises `KeyError` if there is none."""
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the wire names, in the manifest's order."""
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        """Return the number of tools."""
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        """Show the package and the names of its tools."""
+        return f"Tools({self._name!r}, {list(self._tools)!r})"
+
+
+class Package:
+    """One generated package.
+
+    Attributes:
+        name: The name under which it is imported.
+        tools: Its tools, by wire name.
+        resources: Its resources, by their URIs.
+        templates: Its resource templates, by their URI templates.
+        prompts: Its prompts, by wire name.
+        handlers: Where its handlers are by default, as `module:name`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        tools: Sequence[Tool] = (),
+        resources: Sequence[Any] = (),
+        templates: Sequence[Any] = (),
+        prompts: Sequence[Any] = (),
+        handlers: str | None = None,
+    ) -> None:
+        """Assemble a package."""
+        self.name = name
+        self.tools = Tools(self, tools)
+        self.resources = {row.uri: row for row in resources}
+        self.templates = {row.uri: row for row in templates}
+        self.prompts = {row.name: row for row in prompts}
+        self.handlers = handlers
+        self._policies: dict[str, dict[str, Any]] = {}
+        self._entries: dict[str, dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {}
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The package's `manifest.json`. Do not change it.
+
+        Raises:
+            FileNotFoundError: The package's `manifest.json` is missing.
+        """
+        manifest: dict[str, Any] = json.loads(self.data("manifest.json"))
+        return manifest
+
+    @property
+    def version(self) -> str:
+        """The server's version, of which the package was made."""
+        return str(self.manifest.get("server", {}).get("version", "0"))
+
+    @property
+    def asserts_formats(self) -> bool:
+        """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
+        return bool(self.manifest.get("formats") == "assert")
+
+    @cached_property
+    def policies(self) -> frozenset[str]:
+        """The keys that policies set: those of tools, including the defaults, and those of resources and prompts."""
+        policies: list[Mapping[str, Any]] = [tool.policy for tool in self.tools.values()]
+        policies += [
+            extension.get("policy") or {}
+            for section in ("resources", "resourceTemplates", "prompts")
+            for _, extension in self.entries(section).values()
+        ]
+        return frozenset(key for policy in policies for key, value in policy.items() if value)
+
+    def policy_of(self, name: str) -> dict[str, Any]:
+        """Return the policy of a tool: its own, and the default of all tools for what it does not set."""
+        if name not in self._policies:
+            own: Mapping[str, Any] = self.entries("tools")[name][1].get("policy") or {}
+            self._policies[name] = {**(self.manifest.get("policy") or {}), **own}
+        return self._policies[name]
+
+    @cached_property
+    def has_tasks(self) -> bool:
+        """Whether calls of any tool may run as tasks."""
+        return any(tool.task_support != "forbidden" for tool in self.tools.values())
+
+    @cached_property
+    def has_calls(self) -> bool:
+        """Whether any tool is bound to an HTTP call."""
+        return any(tool.is_bound for tool in self.tools.values())
+
+    @cached_property
+    def keeps_results(self) -> bool:
+        """Whether large results are kept, to be read as resources."""
+        return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
+
+    @property
+    def has_handles(self) -> bool:
+        """Whether the server keeps state between calls."""
+        return bool(self.manifest.get("handles"))
+
+    @property
+    def has_scopes(self) -> bool:
+        """Whether anything requires scopes, or scopes include others."""
+        return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
+
+    def examples(self) -> Examples:
+        """The examples of all tools, to be run as tests of the handlers."""
+        from .server.handlers.example_tests import Examples
+
+        return Examples(self)
+
+    def data(self, path: str) -> bytes:
+        """Read a file of the package.
+
+        Raises:
+            FileNotFoundError: It is missing.
+        """
+        content = pkgutil.get_data(self.name, path)
+        if content is None:
+            raise FileNotFoundError(f"{path} of the package {self.name!r} is missing")
+        return content
+
+    def model(self, module: str, name: str) -> Any:
+        """Return a class of a module below `models`."""
+        return getattr(importlib.import_module(f"{self.name}.models.{module}"), name)
+
+    def entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""
+        if section not in self._entries:
+            key = _KEYS[section]
+            whole: Mapping[str, Any] = _resolve_tools(self.manifest) if section == "tools" else {}
+            self._entries[section] = {
+                entry[key]: (
+                    {name: value for name, value in whole.get(entry[key], entry).items() if name != _OURS},
+                    entry.get(_OURS) or {},
+                )
+                for entry in self.manifest.get(section) or ()
+            }
+        return self._entries[section]
+
+
+def _resolve_tools(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tools with bundled schemas, each with its complete schemas."""
+    if "bundled" not in manifest:
+        return {}
+    from .schema.bundles import resolve_bundled
+
+    return resolve_bundled(manifest)
+
+
+_KEYS: Final = {section.name: section.key for section in SECTIONS}

@@ -1,0 +1,240 @@
+"""Validation errors as a tree, of which only the branches that are asked for are computed.
+
+Takes a schema and an invalid value; yields the errors. The validator itself collects the errors of every alternative
+down to the bottom, which multiplies with each level. Here a reference or choice is first only found to fail, and is
+looked into on demand. For that there is a second schema that accepts the same values, in which each reference and
+choice is wrapped twice in `not`: the validator reports a failing `not` without looking inside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote
+
+from jsonschema_rs import ValidationErrorKind
+
+from ..values.json import Json
+from ..values.text import split_pointer
+from .complexity import Compile, id_keyword, is_old
+from .errors import Branches, ErrorNode, Path, to_error_node
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+    from .numbers import CompiledSchema
+
+Pointer = tuple[str, ...]
+
+_MARK: Final = "stubwright:cut "
+_ROOT: Final = "stubwright:cuts"  # not the `$id` of any real schema
+_CHOICES: Final = ("anyOf", "oneOf")
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+_NAMED: Final = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+_UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_FREE_LOOKS: Final = 30
+_FREE_PARTS: Final = 300_000  # of values, in these looks
+_PARTS: Final = 100_000  # of values looked at; the validator takes up to 10 µs for each
+_LOOKS_AT_ONE: Final = 3  # at one choice for one value; a schema that is a choice of itself would never end
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A place in the second schema that is looked into on demand: a choice of `size` alternatives, or a reference."""
+
+    keyword: str
+    pointer: Pointer
+    size: int = 0
+    target: str = ""
+
+
+class ShallowSchema:
+    """The second schema, in which references and choices are cut."""
+
+    def __init__(self, schema: Any, compile_: Compile) -> None:
+        """Build it.
+
+        Args:
+            schema: In the dialect that its `$schema` names.
+            compile_: Compiles a schema.
+        """
+        self._compile = compile_
+        self._old = is_old(schema)
+        self._identifier = id_keyword(schema)
+        self._cuts: list[_Cut] = []
+        self._moved: dict[Pointer, Pointer] = {}
+        self._references: list[tuple[dict[str, Any], str, Pointer]] = []
+        self.schema = self._schema(schema, (), (), ())
+        for holder, keyword, base in self._references:
+            holder[keyword] = self._led(holder[keyword], base)
+        self._validators: dict[int, CompiledSchema] = {}
+
+    def errors(self, number: int, value: Any) -> list[list[ValidationError]]:
+        """Return the validator's errors for a value at a cut, for each alternative; -1 is the root."""
+        cut = self._cuts[number] if number >= 0 else _Cut("", ())
+        if number not in self._validators:
+            self._validators[number] = self._compile(self._part(cut))
+        by_alternative: list[list[ValidationError]] = [[] for _ in range(cut.size or 1)]
+        for error in self._validators[number].iter_errors(value):
+            by_alternative[int(error.evaluation_path[1])].append(error)
+        return by_alternative
+
+    def cut(self, number: int) -> _Cut:
+        """Return the cut with this number."""
+        return self._cuts[number]
+
+    def _part(self, cut: _Cut) -> dict[str, Any]:
+        """Build a schema that leads to what is cut."""
+        dialect = {"$schema": self.schema["$schema"]} if "$schema" in self.schema else {}
+        keyword = self._identifier
+        name = str(self.schema.get(keyword, _ROOT)).rstrip("#")
+        places = [(*cut.pointer, cut.keyword, str(index)) for index in range(cut.size)] or [cut.pointer]
+        return {
+            **dialect,
+            "definitions" if self._old else "$defs": {"root": {**self.schema, keyword: name}},
+            "allOf": [{"$ref": name + _fragment(place)} for place in places],
+        }
+
+    def _schema(self, schema: Json, was: Pointer, now: Pointer, base: Pointer) -> Any:
+        """Copy a schema from the pointer `was` to the pointer `now`; `base` is where its `$id` is."""
+        if isinstance(schema, list):
+            return [self._schema(subschema, (*was, str(n)), (*now, str(n)), base) for n, subschema in enumerate(schema)]
+        if not isinstance(schema, dict):
+            return schema
+        hides = self._old and isinstance(schema.get("$ref"), str)
+        if isinstance(schema.get(self._identifier), str) and not hides:
+            base = was
+        copied: dict[str, Any] = {}
+        wrapped: list[Any] = []
+        all_of: Json = schema.get("allOf")
+        there = len(all_of) if not hides and isinstance(all_of, list) else 0
+        value: Json
+        for keyword, value in schema.items():
+            inner = (*now, "allOf", str(there + len(wrapped)), "not", "not")
+            if keyword in _CHOICES and isinstance(value, list) and not hides:
+                self._moved[*was, keyword] = (*inner, keyword)
+                self._cuts.append(_Cut(keyword, inner, len(value)))
+                mark = f"{_MARK}{len(self._cuts) - 1}"
+                alternatives = self._schema(value, (*was, keyword), (*inner, keyword), base)
+                wrapped.append({"not": {"$comment": mark, "not": {keyword: alternatives}}})
+            elif keyword in _REFERENCES and isinstance(value, str) and (keyword == "$ref" or not hides):
+                self._cuts.append(_Cut(keyword, inner, target=f"{_fragment(base)} {value}"))
+                holder = {keyword: value}
+                self._references.append((holder, keyword, base))
+                wrapped.append({"not": {"$comment": f"{_MARK}{len(self._cuts) - 1}", "not": holder}})
+            elif keyword in _UNEVALUATED or (hides and keyword not in ("$schema", "definitions", "$defs")):
+                pass
+            elif keyword in _DATA:
+                copied[keyword] = value
+            elif keyword in _NAMED and isinstance(value, dict):
+                copied[keyword] = {
+                    name: self._schema(subschema, (*was, keyword, name), (*now, keyword, name), base)
+                    for name, subschema in value.items()
+                }
+            else:
+                copied[keyword] = self._schema(value, (*was, keyword), (*now, keyword), base)
+        if wrapped:
+            copied["allOf"] = [*copied.get("allOf", ()), *wrapped]
+        return copied
+
+    def _led(self, reference: str, base: Pointer) -> str:
+        """Rewrite a reference to where its target is now; its pointer starts below `base`."""
+        if not reference.startswith("#/"):
+            return reference
+        target = self._place((*base, *split_pointer(unquote(reference[1:]))))
+        return _fragment(target[len(self._place(base)) :])
+
+    def _place(self, was: Pointer) -> Pointer:
+        """Return the new pointer of what was at `was`."""
+        now: Pointer = ()
+        for length in range(1, len(was) + 1):
+            now = self._moved.get(was[:length], (*now, was[length - 1]))
+        return now
+
+
+class ErrorTree:
+    """The errors of one invalid value, computed on demand."""
+
+    def __init__(self, cuts: ShallowSchema, value: Any) -> None:
+        """Take a value that the schema does not accept."""
+        self._cuts = cuts
+        self._value = value
+        self._looks = 0
+        self._parts = 0
+        self._known: dict[tuple[str, Path], list[ErrorNode]] = {}
+        self._chosen: Counter[tuple[int, Path]] = Counter()
+
+    def errors(self) -> Iterator[ErrorNode]:
+        """Yield the errors of the value."""
+        for branch in self._cuts.errors(-1, self._value):
+            yield from self._found(branch, self._value, ())
+
+    def _found(self, errors: Iterable[ValidationError], value: Any, above: Path) -> Iterator[ErrorNode]:
+        for error in errors:
+            node = to_error_node(error, value, above)
+            number = _number(error.kind)
+            if number is None:
+                yield replace(node, schema=self._cuts.schema)
+            elif self._cuts.cut(number).size:
+                yield self._choice(number, node)
+            else:
+                yield from self._followed(number, node)
+
+    def _followed(self, number: int, node: ErrorNode) -> Sequence[ErrorNode]:
+        """Find the errors according to the target of a reference."""
+        key = self._cuts.cut(number).target, node.path
+        if key not in self._known:
+            self._known[key] = []  # for a schema that only refers to itself
+            if self._may_look(node.instance):
+                (errors,) = self._cuts.errors(number, node.instance)
+                self._known[key] = [*self._found(errors, node.instance, node.path)]
+            self._known[key] = self._known[key] or [replace(node, kind=None)]
+        return self._known[key]
+
+    def _choice(self, number: int, node: ErrorNode) -> ErrorNode:
+        def branches() -> Branches:
+            self._chosen[number, node.path] += 1
+            if self._chosen[number, node.path] > _LOOKS_AT_ONE or not self._may_look(node.instance):
+                return ()
+            return [
+                [*self._found(errors, node.instance, node.path)] for errors in self._cuts.errors(number, node.instance)
+            ]
+
+        return replace(node, kind=None, branches=branches)
+
+    def _may_look(self, value: Any) -> bool:
+        self._looks += 1
+        self._parts += _parts(value, _FREE_PARTS)
+        return self._parts <= (_FREE_PARTS if self._looks <= _FREE_LOOKS else _PARTS)
+
+
+def _parts(value: Any, most: int) -> int:
+    """Count the values in a value, including itself; counting stops at `most`."""
+    waiting, count = [value], 0
+    while waiting and count < most:
+        here = waiting.pop()
+        count += 1
+        if isinstance(here, dict):
+            waiting += here.values()
+        elif isinstance(here, list):
+            waiting += here
+    return count
+
+
+def _number(kind: ValidationErrorKind) -> int | None:
+    """Return the number of the cut that failed; `None` for any other error."""
+    match kind:
+        case ValidationErrorKind.Not({"$comment": str(mark)}) if mark.startswith(_MARK):
+            return int(mark.removeprefix(_MARK))
+        case _:
+            return None
+
+
+def _fragment(pointer: Pointer) -> str:
+    escaped = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in pointer)
+    return "#" + quote(escaped, safe="/~!$&'()*+,;=:@?")

@@ -1,0 +1,234 @@
+"""What a server is made of: parts, which each answer some of the protocol's methods, and what they share.
+
+Takes requests whose parameters are well-formed; gives results as they go on the wire in the newest revision. A part
+knows no transport.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+from ...errors import ToolError
+from ...mcp.errors import INTERNAL_ERROR, ProtocolError
+from ...observability.failures import Failures
+from ...state.store import StateLost, find_state_lost
+from ...values.sanitizing import DEFAULT_EXTENT, Extent, clean
+from ..execution.invocation import Method
+from ..execution.slots import Slot
+from ..execution.threads import NoFreeThreadError, Threads
+from .call_state import reference
+from .context import Channel, Context
+
+if TYPE_CHECKING:
+    import logging
+
+    from ...package import Package
+    from ...state.store import Store
+    from .lists import Lists
+    from .principal import Principal
+
+_T = TypeVar("_T")
+
+
+class Scopes(Protocol):
+    """Who may use what.
+
+    Attributes:
+        challenges: Whether what a caller over HTTP lacks scopes for is listed, and asks for them.
+        every: All scopes that something needs.
+    """
+
+    challenges: bool
+    every: Sequence[str]
+
+    def widened(self, principal: Principal) -> Principal:
+        """A principal with the scopes that its own hold."""
+        ...
+
+    def allows(self, principal: Principal, section: str, key: str) -> bool:
+        """Whether a principal may use an entry of a list."""
+        ...
+
+    def shows(self, principal: Principal, section: str, key: str) -> bool:
+        """Whether a list shows an entry to a principal."""
+        ...
+
+    def lacks(self, principal: Principal) -> Sequence[str]:
+        """The scopes that something needs and a principal has not."""
+        ...
+
+    def relevant(self, principal: Principal, section: str) -> frozenset[str]:
+        """The scopes of a principal that a list depends on."""
+        ...
+
+    def lacking(self, principal: Principal, message: object) -> Sequence[str]:
+        """All scopes that a JSON-RPC message needs, where its sender lacks some of them and may be told."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request.
+
+    Attributes:
+        method: What is asked for, such as `tools/call`.
+        id: The JSON-RPC id.
+        params: The parameters, as they came.
+        revision: The revision that the caller speaks.
+        channel: The way to the caller.
+        principal: Who asks.
+        slot: What the request takes up while it runs.
+        more: What features of the server give to the context, by its names there.
+        tools: The names of the tools that are there for it, by its toolset; `None` where all are.
+    """
+
+    method: str
+    id: str | int
+    params: Mapping[str, Any]
+    revision: str
+    channel: Channel
+    principal: Principal
+    slot: Slot = field(default_factory=Slot)
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tools: frozenset[str] | None = None
+
+    def with_more(self, more: Mapping[str, Any]) -> Request:
+        """The same with this in the context."""
+        return replace(self, more=more)
+
+
+Answer: TypeAlias = Callable[[Request], Awaitable[dict[str, Any]]]
+"""Gives the result of a request, or raises `Refused`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """A method of the handlers: its name, its parameters and result as a stub has them.
+
+    One that is optional is only looked at where it was written.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: str
+    is_optional: bool = False
+
+    @property
+    def stub(self) -> str:
+        """The method, to be pasted into the handlers' class."""
+        signature = ", ".join(("self", *self.parameters))
+        return f"    async def {self.name}({signature}) -> {self.returns}:\n        raise NotImplementedError"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the parts of one server share.
+
+    Attributes:
+        package: The package.
+        handlers: The handlers object.
+        lists: The server's lists.
+        log: Learns what callers must not.
+        scopes: Who may use what; `None` where anybody may.
+        store: Where what outlives a request is kept.
+        tasks: What makes tasks of calls; `None` where nothing does.
+        threads: Where plain `def` methods of the handlers run.
+        failures: What handlers raised, for a client in this process.
+    """
+
+    package: Package
+    handlers: object
+    lists: Lists
+    log: logging.Logger
+    scopes: Scopes | None
+    store: Store
+    tasks: Any = None
+    threads: Threads = field(default_factory=Threads)
+    failures: Failures = field(default_factory=Failures)
+
+    def offers(self, request: Request, section: str, key: str) -> bool:
+        """Whether there is an entry with this key for the caller: it is on, of its toolset, and of its scopes."""
+        if key not in self.lists.by_name[section]:
+            return False
+        if section == "tools" and request.tools is not None and key not in request.tools:
+            return False
+        return self.scopes is None or self.scopes.allows(request.principal, section, key)
+
+    @property
+    def extent(self) -> Extent:
+        """How much of what resources and prompts give is cleaned: what the manifest says for all."""
+        policy: Mapping[str, Any] = self.package.manifest.get("policy") or {}
+        extent: Extent = policy.get("sanitize", DEFAULT_EXTENT)
+        return extent
+
+    def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
+        """What a handler gets as `ctx`: a class of its own where the manifest declares questions, or handles.
+
+        Args:
+            request: The request.
+            name: What was asked for.
+            stem: The start of the names of its classes.
+            extension: What the manifest says about it under `stubwright`.
+        """
+        kind, more = Context, request.more
+        questions = extension.get("ask")
+        if questions or "handles" in extension:
+            kind = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")
+        if questions:
+            more = {**more, "_questions": questions}
+        return kind(
+            request_id=request.id,
+            revision=request.revision,
+            name=name,
+            principal=request.principal,
+            tools=self.lists.tools,
+            prompts=self.lists.prompts,
+            resources=self.lists.resources,
+            _channel=request.channel,
+            slot=request.slot,
+            **more,
+        )
+
+    async def handled(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
+        """What `read` makes of what a method of the handlers gives.
+
+        Raises:
+            Refused: The method raised, or gave what `read` does not take: an internal error, whose reason is only in
+                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
+                `ToolError`, whose text the caller gets. Or there was no thread.
+            StateLost: The method needed the store, which cannot be reached.
+        """
+        try:
+            return read(await method(*arguments, context=context))
+        except NoFreeThreadError as error:
+            raise ProtocolError(INTERNAL_ERROR, str(error)) from None
+        except BaseException as error:  # a handler's SystemExit must not end the server
+            if context.leaves(error) or isinstance(error, ProtocolError):
+                raise
+            if isinstance(error, ToolError):
+                raise ProtocolError(INTERNAL_ERROR, clean(error.message)) from None
+            if find_state_lost(error) is not None:
+                raise StateLost(f"{method.name} needs the store", is_unknown=True) from error
+            reference_id = reference()
+            self.failures.note(reference_id, error)
+            self.log.exception("%s failed (reference %s)", method.name, reference_id)
+            raise ProtocolError(INTERNAL_ERROR, f"Internal error in {method.name} (reference {reference_id})") from None
+
+
+class Part(Protocol):
+    """One part."""
+
+    def needed(self) -> list[Needed]:
+        """The methods that the handlers must have for it."""
+        ...
+
+    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Its lists, each with its definitions by their keys, in order; by the names of the lists in results."""
+        ...
+
+    def answers(self, host: Host) -> Mapping[str, Answer]:
+        """The methods that it answers, such as `prompts/get`."""
+        ...

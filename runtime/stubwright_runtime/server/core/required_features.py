@@ -1,0 +1,106 @@
+"""A server keeps what its manifest promises, or does not start.
+
+Takes a package; compares what its `manifest.json` declares with what this runtime knows. A newer compiler may declare
+something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ...package import Package
+
+POLICY: Final = frozenset(
+    {
+        "concurrency",
+        "confirm",
+        "maxArgumentBytes",
+        "maxResultBytes",
+        "onStateLoss",
+        "rateLimit",
+        "redact",
+        "sanitize",
+        "scopes",
+        "timeout",
+        "trusted",
+    }
+)
+"""The keys of policies."""
+
+EXTENSION: Final = frozenset(
+    {
+        "ask",
+        "binary",
+        "bind",
+        "complete",
+        "deprecated",
+        "examples",
+        "file",
+        "handles",
+        "http",
+        "messages",
+        "policy",
+        "pythonName",
+        "task",
+        "text",
+    }
+)
+"""The keys below `stubwright` of tools, resources and prompts."""
+
+MANIFEST: Final = frozenset(
+    {
+        "apis",
+        "audit",
+        "auth",
+        "bundled",
+        "cache",
+        "client",
+        "formats",
+        "handles",
+        "pageSize",
+        "policy",
+        "prompts",
+        "resourceTemplates",
+        "resources",
+        "server",
+        "storage",
+        "toolsets",
+        "stubwright",
+        "tools",
+    }
+)
+"""The keys of `manifest.json`."""
+
+
+class UnsupportedManifestError(ValueError):
+    """The manifest declares what this runtime does not serve, so that the server would leave open what it closes."""
+
+
+def check(package: Package) -> None:
+    """Let a server start.
+
+    Raises:
+        Unserved: It would leave open what its manifest closes.
+    """
+    for words in _unknown(package):
+        raise UnsupportedManifestError(
+            f"the manifest of {package.name} declares `{words}`, which this version of stubwright-runtime does not"
+            " support; upgrade it: pip install --upgrade stubwright-runtime"
+        )
+
+
+def _unknown(package: Package) -> Iterator[str]:
+    """What the manifest declares and this runtime does not know."""
+    manifest: Mapping[str, Any] = package.manifest
+    yield from _others(manifest, MANIFEST)
+    yield from (f"policy.{key}" for key in _others(manifest.get("policy") or {}, POLICY))
+    for section in ("tools", "resources", "resourceTemplates", "prompts"):
+        for _, extension in package.entries(section).values():
+            yield from _others(extension, EXTENSION)
+            yield from (f"policy.{key}" for key in _others(extension.get("policy") or {}, POLICY))
+
+
+def _others(declared: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:
+    return (key for key, value in declared.items() if value and key not in known and not key.startswith("x-"))

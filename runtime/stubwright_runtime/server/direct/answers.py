@@ -1,0 +1,214 @@
+"""The direct path: plain messages are answered by the server's core alone.
+
+Takes requests that `plain` takes, with what is known of their sender; gives JSON-RPC responses. What no part of the
+server serves, the handshake and what belongs to it, is answered here as the SDK does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, UNWRITABLE, ProtocolError
+from ...mcp.revisions import REVISIONS, Revision, negotiate
+from ...observability.logs import log
+from ...values.modules import loaded
+from ..core.core import LISTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..core.call_state import Transport
+    from ..core.context import Channel
+    from ..core.core import Core
+    from ..core.exchange import Exchange, Result
+    from .clients import Client
+    from .runs import DirectChannel
+
+_SWITCH: Final = "STUBWRIGHT_DIRECT"
+"""The environment variable that turns the direct path off with `0`."""
+
+_PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
+"""The environment variables that set OpenTelemetry up without a line of code."""
+
+_STATELESS: Final = tuple(date for date in REVISIONS if Revision.of(date).has("stateless"))
+
+
+def is_on() -> bool:
+    """Whether messages may take the direct path, as far as the environment says."""
+    is_configured = any(os.environ.get(name) for name in _PROVIDERS)
+    return os.environ.get(_SWITCH) != "0" and not is_configured
+
+
+def is_observed() -> bool:
+    """Whether somebody has set OpenTelemetry up: the spans are the SDK's, so that all messages go there then."""
+    providers = []
+    if (trace := loaded("opentelemetry.trace")) is not None:
+        providers.append(trace.get_tracer_provider())
+    if (metrics := loaded("opentelemetry.metrics")) is not None:
+        providers.append(metrics.get_meter_provider())
+    return any(not type(provider).__module__.startswith(_NO_OPS) for provider in providers)
+
+
+_TEXTS: Final = 16
+"""Texts of pages that are kept."""
+
+_NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectExchange:
+    """One request that the SDK has not seen."""
+
+    method: str
+    params: Mapping[str, Any] | None
+    id: str | int | None
+    over_http: bool
+    sender: Client
+    way: DirectChannel
+
+    @property
+    def revision(self) -> str:
+        """The revision that the sender speaks."""
+        return self.sender.revision
+
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that the client program says it has."""
+        return self.sender.name
+
+    @property
+    def is_admissible(self) -> bool:
+        """It is plain."""
+        return True
+
+    def observe(self, transport: Transport) -> None:  # noqa: ARG002 - others look at it
+        """Nobody listens: else it would not be here."""
+        return
+
+    def channel(self) -> Channel:
+        """The way to its sender."""
+        return self.way
+
+    def with_params(self, params: Mapping[str, Any]) -> DirectExchange:
+        """The same with other parameters."""
+        return replace(self, params=params)
+
+
+class Direct:
+    """Answers requests of one server.
+
+    Attributes:
+        answer: Gives the result of a request. Raises ProtocolError.
+    """
+
+    def __init__(self, core: Core) -> None:
+        """Take what answers what parts serve."""
+        self._core = core
+        self._texts: dict[int, tuple[Result, bytes]] = {}
+        self.answer = core.answering(self._rest)
+
+    def takes(self, message: Mapping[str, Any]) -> bool:
+        """Whether what a plain request is about needs no conversation, as far as the manifest says."""
+        if self._core.tasks is None or message["method"] != "tools/call":
+            return True
+        tool = self._core.package.tools.get(message["params"]["name"])
+        return tool is None or tool.task_support == "forbidden"
+
+    def response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
+        """The response with a result, or an error, as JSON."""
+        if isinstance(result, ProtocolError):
+            return error_response(exchange.id, result)
+        try:
+            text = self._listed(result) if exchange.method in LISTS else _to_json(result)
+        except (TypeError, ValueError):
+            log().exception(UNWRITABLE)
+            return error_response(exchange.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_to_json(exchange.id), text)
+
+    def _listed(self, result: Result) -> bytes:
+        """The text of a page; those of first pages are kept, as the core keeps these pages: every client reads them."""
+        entry = self._texts.get(id(result))
+        if entry is not None and entry[0] is result:
+            return entry[1]
+        text = _to_json(result)
+        self._texts = dict([*self._texts.items()][1 - _TEXTS :])
+        self._texts[id(result)] = (result, text)
+        return text
+
+    async def _rest(self, exchange: Exchange) -> Result:
+        """Answer what no part serves."""
+        match exchange.method:
+            case "initialize":
+                return self._initialize(exchange.params or {})
+            case "server/discover":
+                return self._discover(exchange.revision)
+            case "ping":
+                return {}
+            case "logging/setLevel" if isinstance(exchange, DirectExchange) and exchange.sender.wants is not None:
+                exchange.sender.wants.level = (exchange.params or {})["level"]
+                return {}
+            case method:
+                raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
+
+    def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
+        result = {
+            "protocolVersion": negotiate(params["protocolVersion"]),
+            "capabilities": self._capabilities(announces=self._core.has_sessions),
+            "serverInfo": self._core.identity,
+            **self._instructions,
+        }
+        return self._with_tasks("initialize", result)
+
+    def _discover(self, revision: str) -> dict[str, Any]:
+        """What the server is, and what it can do (MCP 2026-07-28, server/discover)."""
+        result = {
+            "supportedVersions": list(_STATELESS),
+            "capabilities": self._capabilities(announces=True),
+            **self._instructions,
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+        return self._core.stamp(self._with_tasks("server/discover", result), revision)
+
+    @property
+    def _instructions(self) -> dict[str, str]:
+        instructions = self._core.package.manifest["server"].get("instructions")
+        return {} if instructions is None else {"instructions": instructions}
+
+    def _capabilities(self, *, announces: bool) -> dict[str, Any]:
+        """What the server can do; `announces` says whether it tells of changes of its lists."""
+        core = self._core
+        listed: dict[str, dict[str, bool]] = {
+            name: {"listChanged": announces} for name in ("prompts", "resources", "tools") if name in core.lists
+        }
+        if "resources" in listed:
+            listed["resources"]["subscribe"] = announces
+        completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
+        return {**completes, "logging": {}, **listed}
+
+    def _with_tasks(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        if self._core.tasks is None:
+            return result
+        from ...tasks.methods import add_tasks_capability
+
+        return add_tasks_capability(method, result)
+
+
+def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:
+    """The response to a request that is refused, as JSON."""
+    said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
+    return _to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
+
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _to_json(value: Any) -> bytes:
+    """A value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
+    pydantic = loaded("pydantic_core")
+    data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
+    return data

@@ -1,0 +1,499 @@
+"""Asking the client in the middle of a request: the user, the model, or for its folders.
+
+Takes questions; gives their answers, in one straight line of code for both eras of the protocol. Up to 2025-11-25 a
+question is a request to the client. From 2026-07-28 a question without an answer ends the run: the result is
+`input_required`, the client sends the request again with the answers, and the handler runs again from its start, with
+the answers so far (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import secrets
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
+
+from ...errors import ToolError
+from ...mcp.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+    ProtocolError,
+)
+from ...mcp.revisions import Revision
+from ...observability.logs import log
+from ...state.nonces import new_nonce
+from ...state.store import StateLost
+from ...values.json import is_group
+from ...values.modules import loaded
+from ...values.nesting import DepthError, is_too_deep
+from ...values.sanitizing import clean
+from ..core.call_state import note
+from ..core.sanitizing import encode_json
+from ..execution.slots import Slot
+from .url_elicitation import UrlQuestions, UrlRequired
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    import mcp_types as types
+    from mcp import MCPError
+    from pydantic import BaseModel, ValidationError
+
+    from ...mcp.revisions import Feature
+    from ...state.store import Store
+    from ..core.parts import Answer, Request
+
+_T = TypeVar("_T")
+_Result = TypeVar("_Result", bound="BaseModel")
+_Error = TypeVar("_Error", bound=BaseException)
+
+_TRIES: Final = 3
+"""How often a question is asked where the answers do not fit it, or do not come with the next round."""
+
+OURS: Final = "stubwright."
+"""How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
+
+_TURNS: Final = 2
+"""Turns of the event loop in which questions that are awaited together become one round."""
+
+_SINCE: Final[Mapping[str, Feature]] = {
+    "elicitation": "elicitation",
+    "elicitation.form": "elicitation",
+    "elicitation.url": "url_elicitation",
+}
+"""Capabilities that not every revision has: older clients that declare them do not know what they are asked."""
+
+
+REFUSED: Final = "io.stubwright/refused"
+"""The key in the `_meta` of a request to a model or for folders that says what was wrong with the last answer."""
+
+_PROBLEMS: Final = 3
+"""How many problems of an answer are told that is none of MCP's."""
+
+
+class Suspended(BaseException):
+    """The handler waits for an answer that comes with the next request: not an error, and not for handlers to catch."""
+
+
+class MissingCapability(Exception):
+    """The client cannot do what is asked of it.
+
+    Attributes:
+        required: The capability, as a client declares it: `{"elicitation": {"url": {}}}`.
+    """
+
+    def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
+        """Name the capability, and say what it is needed for."""
+        super().__init__(reason or f"This needs a client with the capability {_join(required)!r}")
+        self.required = required
+
+
+class UrlNotVisitedError(Exception):
+    """The user did not go to the URL without which the request cannot go on."""
+
+
+class InvalidAnswer(ToolError):
+    """The client's answer does not fit the question."""
+
+
+class Peer(Protocol):
+    """The client, as far as it can be asked."""
+
+    @property
+    def capabilities(self) -> Mapping[str, Any] | None:
+        """What the client declared that it can do, as it goes on the wire."""
+
+    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
+        """Send a request to the client, on the stream of the request that it belongs to. Raises ProtocolError."""
+        ...
+
+    async def asked_to_visit(self, elicitation: str) -> None:
+        """Remember that the client was asked to open a URL."""
+
+    async def visited(self, elicitation: str) -> bool:
+        """Tell the client that all is done at a URL."""
+        ...
+
+
+class InputRequests:
+    """The questions of one request, over all rounds of asking.
+
+    Attributes:
+        revision: The revision that the client speaks.
+    """
+
+    def __init__(
+        self,
+        peer: Peer,
+        revision: str,
+        state: Mapping[str, Any] | None,
+        responses: Mapping[str, Any] | None,
+        slot: Slot | None = None,
+    ) -> None:
+        """Go on from where the last round ended.
+
+        Args:
+            peer: The client.
+            revision: The revision that it speaks.
+            kept: What `run` gave as `requestState` in the last round, decrypted; `None` in the first.
+            responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
+            slot: What the request takes up, which rests while an answer is waited for.
+        """
+        self._peer = peer
+        self._occupancy = slot or Slot()
+        self.revision = revision
+        asked: Any = None if state is None else state["asked"]
+        state = state or {}
+        self._answers: dict[str, Any] = dict(state.get("answers", {}))
+        self._done: dict[str, Any] = dict(state.get("done", {}))
+        self._tries: dict[str, int] = dict(state.get("tries", {}))
+        self._running: dict[str, asyncio.Future[Any]] = {}
+        self._asked: dict[str, int] = {}
+        self._pending: dict[str, dict[str, Any]] = {}
+        self._missing: list[dict[str, Any]] = []
+        for key, response in (responses or {}).items():
+            if key in asked if asked is not None else not key.startswith(OURS):
+                self._answers.setdefault(key, response)
+
+    @property
+    def pending(self) -> Mapping[str, dict[str, Any]]:
+        """What waits for an answer, by the names of the questions."""
+        return self._pending
+
+    @property
+    def state(self) -> dict[str, dict[str, Any]]:
+        """What goes on with the request: `answers`, what is `done`, and `tries`."""
+        return {"answers": self._answers, "done": self._done, "tries": dict(self._tries)}
+
+    def keep(self, key: str, answer: BaseModel) -> None:
+        """Keep an answer, so that the question is not asked again."""
+        self._answers.setdefault(key, answer.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+    async def save(self) -> None:
+        """What `once` gave is among what is done; rounds that outlive the process keep it here."""
+
+    @property
+    def in_handshake_era(self) -> bool:
+        """Whether questions are requests to the client, as up to 2025-11-25."""
+        return not Revision.of(self.revision).has("stateless")
+
+    def can(self, capability: str) -> bool:
+        """Whether the client declared a capability, such as `elicitation.url` or `sampling`, that its revision has."""
+        feature = _SINCE.get(capability)
+        if feature is not None and not Revision.of(self.revision).has(feature):
+            return False
+        capabilities = self._peer.capabilities or {}
+        first, _, part = capability.partition(".")
+        own = capabilities.get(first)
+        if own is None or not part:
+            return own is not None and (first != "elicitation" or self.can("elicitation.form"))
+        return part in own or (capability == "elicitation.form" and "url" not in own)
+
+    async def ask(
+        self, key: str, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T], needs: str
+    ) -> _T:
+        """The answer to one question.
+
+        Args:
+            key: What the question is called; the second of that name is `NAME.2`.
+            request: What the client is asked.
+            result: The type of its answer.
+            read: Makes of the answer what the handler gets; raises `InvalidAnswer` where it does not fit.
+            needs: The capability that the client must have.
+
+        Raises:
+            MissingCapability: It does not have it.
+            DepthError: No message can carry the question.
+            InvalidAnswer: The client kept answering what does not fit, or up to 2025-11-25 with an error.
+        """
+        if not self.can(needs):
+            first, _, part = needs.partition(".")
+            own: dict[str, Any] = {first: {part: {}} if part and part != "form" else {}}
+            self._missing.append(own)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            missing, self._missing = self._missing, []
+            raise MissingCapability(_merged(missing or [own]))
+        if is_too_deep(request.model_dump(by_alias=True, mode="json", exclude_none=True)):
+            raise DepthError("the question")
+        self._asked[key] = self._asked.get(key, 0) + 1
+        if self._asked[key] > 1:
+            key = f"{key}.{self._asked[key]}"
+        if self.in_handshake_era:
+            return await self._ask_until_valid(request, result, read)
+        from pydantic import ValidationError
+
+        why = "it is missing"
+        if key in self._answers:
+            try:
+                return read(result.model_validate(self._answers[key], by_name=False))
+            except (InvalidAnswer, ValidationError) as error:
+                del self._answers[key]
+                why, request = _describe(error), _ask_again(request, error)
+        self._tries[key] = self._tries.get(key, 0) + 1
+        if self._tries[key] > _TRIES:  # else a caller could have the handler run again and again, for one call
+            raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}")
+        self._pending[key] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        raise Suspended
+
+    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """What `function` gives, which is called once in all rounds of the request.
+
+        Raises:
+            TypeError: That is no JSON.
+        """
+        if key in self._done:
+            return self._done[key]
+        if key not in self._running:
+            self._running[key] = asyncio.ensure_future(self._run_once(key, function))
+        return await asyncio.shield(self._running[key])
+
+    async def _run_once(self, key: str, function: Callable[[], Any]) -> Any:
+        try:
+            value = function() if inspect.iscoroutinefunction(function) else await self._occupancy.in_thread(function)
+            self._done[key] = encode_json(await value if inspect.isawaitable(value) else value)[0]
+            await self.save()
+        finally:
+            del self._running[key]
+        return self._done[key]
+
+    async def url_question(self, elicitation: str | None = None) -> str | None:
+        """The id of a question that opens a URL, which the client is going to be told by that all is done there.
+
+        From 2026-07-28 on there is none. Raises ValueError where there is a question with this id already.
+        """
+        if not self.in_handshake_era:
+            return None
+        known = elicitation or secrets.token_hex(16)
+        await self._peer.asked_to_visit(known)
+        return known
+
+    async def complete(self, elicitation: str) -> bool:
+        """Tell the client that all is done at the URL of a question; whether there is one to tell."""
+        return await self._peer.visited(elicitation)
+
+    async def _require_url(self, needed: UrlRequired) -> None:
+        """Refuse the request until the user was at a URL; from 2026-07-28 on that is a question like any other."""
+        if not self.can("elicitation.url"):
+            raise MissingCapability({"elicitation": {"url": {}}})
+        if self.in_handshake_era:
+            await self._peer.asked_to_visit(needed.elicitation)
+            params = url_params(needed.url, needed.message, needed.elicitation)
+            data = {"elicitations": [params.model_dump(by_alias=True, mode="json", exclude_none=True)]}
+            raise ProtocolError(URL_ELICITATION_REQUIRED, "The user has to visit a URL first", data)
+        import mcp_types as types
+
+        answer = self._answers.pop(needed.name, None)
+        if answer is not None and types.ElicitResult.model_validate(answer, by_name=False).action != "accept":
+            raise UrlNotVisitedError("The user did not open the URL that this request needs.")
+        self._tries[needed.name] = self._tries.get(needed.name, 0) + 1
+        if self._tries[needed.name] > _TRIES:
+            raise UrlNotVisitedError("The user did not come back from the URL that this request needs.")
+        request = types.ElicitRequest(
+            params=url_params(needed.url, needed.message, await self.url_question(needed.elicitation))
+        )
+        self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    async def settle(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
+        """What `handle` gives; `None` where it waits for answers."""
+        try:
+            result = await handle()
+        except BaseException as error:
+            if (needed := inner(error, UrlRequired)) is not None:
+                await self._require_url(needed)
+            elif not is_suspended(error):
+                raise
+        else:
+            if not self._pending:
+                return result
+        await asyncio.gather(*self._running.values(), return_exceptions=True)  # so that they are not made once more
+        return None
+
+    async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """What `handle` gives; or, where it waits for answers, what asks the client for them."""
+        if (result := await self.settle(handle)) is not None:
+            return result
+        state = {"mark": new_nonce(), **self.state, "asked": [*self._pending]}
+        return {
+            "resultType": "input_required",
+            "inputRequests": self._pending,
+            "requestState": json.dumps(state, separators=(",", ":")),
+        }
+
+    async def _ask_until_valid(
+        self, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T]
+    ) -> _T:
+        from pydantic import ValidationError
+
+        asked = request
+        for number in range(1, _TRIES + 1):
+            try:
+                async with self._occupancy.resting():
+                    answer = await self._peer.request(asked, result)
+                return read(answer)
+            except ProtocolError as error:
+                raise InvalidAnswer(f"the client did not answer {request.method}: {clean(error.message)}") from error
+            except (InvalidAnswer, ValidationError) as error:
+                if number == _TRIES:
+                    why = _describe(error)
+                    raise InvalidAnswer(f"the client's answer to {request.method} does not fit: {why}") from error
+                asked = _ask_again(request, error)
+        raise AssertionError
+
+
+def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
+    """The same question once more, which says what was wrong with the answer: to the user, else in its `_meta`."""
+    import mcp_types as types
+
+    why = _describe(error)
+    if isinstance(request, types.ElicitRequest):
+        message = f"{request.params.message}\n\nThe last answer does not fit: {why}"
+        return request.model_copy(update={"params": request.params.model_copy(update={"message": message})})
+    params = request.params or types.RequestParams()
+    meta = {**(params.meta or {}), REFUSED: why}
+    return request.model_copy(update={"params": params.model_copy(update={"meta": meta})})
+
+
+def _describe(error: InvalidAnswer | ValidationError) -> str:
+    """What is wrong with an answer, without its values and without words of a library about itself."""
+    if isinstance(error, InvalidAnswer):
+        return clean(str(error))
+    problems = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS]
+    return clean(
+        "; ".join(f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}" for problem in problems)
+    )
+
+
+def is_suspended(error: BaseException) -> bool:
+    """Whether a handler was left because it waits for answers, in a group of tasks or alone."""
+    if is_group(error):
+        return all(is_suspended(each) for each in error.exceptions)
+    return isinstance(error, Suspended)
+
+
+def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
+    """The first exception of a kind, in a group of tasks or alone."""
+    return next(iter(all_inner(error, kind)), None)
+
+
+def all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
+    """All exceptions of a kind, in a group of tasks or alone."""
+    if is_group(error):
+        return [match for each in error.exceptions for match in all_inner(each, kind)]
+    return [error] if isinstance(error, kind) else []
+
+
+def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
+    """What asks to open a URL. Raises ValueError where that is none of the web."""
+    if not url.startswith(("https://", "http://")):
+        raise ValueError(f"{url!r} is not an http or https URL")
+    import mcp_types as types
+
+    return types.ElicitRequestURLParams(message=clean(message), url=url, elicitation_id=elicitation)
+
+
+def url_required(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
+    """What to raise where a request cannot go on before the user has been at a URL.
+
+    Raises:
+        ValueError: The URL is none of the web.
+    """
+    known = elicitation or secrets.token_hex(16)
+    url_params(url, message, known)
+    return UrlRequired(name, url, message, known)
+
+
+def waits(error: BaseException) -> bool:
+    """Whether a handler was left because its request waits for the client, or by an `MCPError`, which is its answer.
+
+    Raises:
+        MissingCapability: It asked what the client cannot answer, perhaps several things at once.
+    """
+    if missing := all_inner(error, MissingCapability):
+        together = MissingCapability(_merged([each.required for each in missing]))
+        raise (together if len(missing) > 1 else missing[0]) from None
+    return inner(error, UrlRequired) is not None or mcp_error(error) is not None or is_suspended(error)
+
+
+def mcp_error(error: BaseException) -> MCPError | None:
+    """The `MCPError` that a handler raised. Where the SDK is not loaded, nobody can have made one."""
+    exceptions = loaded("mcp.shared.exceptions")
+    return None if exceptions is None else inner(error, exceptions.MCPError)
+
+
+def _merged(required: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several capabilities as one value: `{"elicitation": {"url": {}}, "sampling": {}}`."""
+    merged: dict[str, Any] = {}
+    for each in required:
+        for name, parts in each.items():
+            merged[name] = {**merged.get(name, {}), **parts}
+    return merged
+
+
+class InputRequestRunner:
+    """Answers requests whose handlers may ask the client.
+
+    Attributes:
+        urls: The questions that open a URL.
+    """
+
+    def __init__(self, patience: float, store: Store) -> None:
+        """Take how many seconds the state of a request holds, and what remembers which came back."""
+        self.urls = UrlQuestions()
+        self._patience = patience
+        self._store = store
+
+    async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
+        """The result of a request; or, where it waits for answers, what asks the client for them.
+
+        Raises:
+            Refused: It asks what the client cannot answer, or its state was sent before.
+            StateLost: Nobody knows whether its state was sent before, and nothing was done.
+        """
+        is_stateless = Revision.of(request.revision).has("stateless")
+        asked: Mapping[str, Any] = request.params if is_stateless else {}
+        state = await self._decode_state(asked.get("requestState"), request)
+        peer = cast("Peer", request.channel)
+        input_requests = InputRequests(peer, request.revision, state, asked.get("inputResponses"), request.slot)
+        try:
+            return await input_requests.run(lambda: answer(request.with_more({"rounds": input_requests})))
+        except UrlNotVisitedError as error:
+            note("denied", "not_visited")
+            if request.method == "tools/call":
+                return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+            raise ProtocolError(INVALID_REQUEST, str(error)) from None
+        except MissingCapability as error:
+            note("failed", "client_capability")
+            if not is_stateless and request.method == "tools/call":
+                return {"content": [{"type": "text", "text": f"{error}."}], "isError": True}
+            code = MISSING_REQUIRED_CLIENT_CAPABILITY if is_stateless else INVALID_REQUEST
+            raise ProtocolError(code, str(error), {"requiredCapabilities": error.required}) from None
+        except Exception as error:
+            if (raised := mcp_error(error)) is None:
+                raise
+            data = None if raised.error.data is None else encode_json(raised.error.data)[0]
+            raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
+
+    async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
+        """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
+        if state is None:
+            return None
+        decoded: dict[str, Any] = json.loads(state)
+        try:
+            is_first = await self._store.use_nonce(decoded["mark"], self._patience, payer=request.principal.key)
+        except StateLost as error:
+            raise StateLost("the answer cannot be processed") from error
+        if is_first:
+            return decoded
+        log().warning("requestState rejected on %s: it was sent before", request.method)
+        raise ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
+
+
+def _join(required: Mapping[str, Any]) -> str:
+    names = [f"{first}.{part}" for first, parts in required.items() for part in parts or ()]
+    return ", ".join([*(first for first, parts in required.items() if not parts), *names])

@@ -1,0 +1,227 @@
+"""The SDK over HTTP: what becomes of the requests that need a conversation, or that only the SDK can refuse.
+
+Takes requests as ASGI has them; it is loaded with the first. A session that has shaken hands without the SDK gets one
+of the SDK's, under the same id, when a request of it comes here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from ....sdk.http import (
+    StreamableHTTPASGIApp,
+    StreamableHTTPServerTransport,
+    StreamableHTTPSessionManager,
+    TransportSecuritySettings,
+)
+from ...core.principal import ANONYMOUS, current
+from ...direct.keys import WANTS
+from ...server import PackageServer
+from .bad_requests import BadRequests
+from .replay import Archive
+from .resumption import Resumption, SharedReplay
+from .streams import Bounded
+from .uploads import Uploads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextvars import Context
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ....sdk.http import EventStore
+    from ...core.core import Core
+    from .awaited import Awaited
+    from .sessions import Session, Sessions
+    from .streams import Streams
+
+_RETRY: Final = 1000
+"""Milliseconds after which a client that lost its stream should come back."""
+
+_PASSED_ON: Final = frozenset({b"host", b"origin", b"authorization"})
+"""Headers of a request that opens the SDK's session, as they are in that which needs it."""
+
+
+class Conversations:
+    """The SDK's half of a server over HTTP."""
+
+    def __init__(
+        self,
+        core: Core,
+        streams: Streams,
+        awaited: Awaited | None,
+        *,
+        hosts: list[str],
+        origins: list[str],
+        is_protected: bool,
+        idle: float,
+        most: int,
+        stateless: bool,
+        sessions: Sessions,
+    ) -> None:
+        """Build what answers.
+
+        Args:
+            core: The server.
+            streams: The streams that only wait.
+            awaited: Who waits for messages of sessions of other processes, where state is shared.
+            hosts: The hosts to answer.
+            origins: The origins to answer.
+            is_protected: Whether others are refused.
+            idle: Seconds after which a session that the SDK has opened ends.
+            most: How many sessions may be open.
+            stateless: Whether there are none.
+            sessions: Those that have shaken hands without the SDK, which count, too.
+        """
+        server = PackageServer(core)
+        server.limit_listeners(streams)
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=is_protected, allowed_hosts=hosts, allowed_origins=origins
+        )
+        self._manager = manager = _Manager(
+            server,
+            retry_interval=_RETRY,
+            security_settings=security,
+            session_idle_timeout=idle,
+            max_sessions=most,
+            stateless=stateless,
+        )
+        manager.others = sessions
+        endpoint: ASGIApp = StreamableHTTPASGIApp(manager)
+        if awaited is not None:
+            manager.awaited = awaited
+            endpoint = Resumption(endpoint, awaited, security)
+        self._app: ASGIApp = Uploads(BadRequests(Bounded(endpoint, every_get=stateless)))
+        self._running: asyncio.Task[None] | None = None
+        self._ready, self._over = asyncio.Event(), asyncio.Event()
+
+    def __len__(self) -> int:
+        """How many sessions the SDK has opened by itself."""
+        return self._manager.own
+
+    async def start(self, context: Context) -> None:
+        """Be ready for requests; sessions live in a context in which no call is under way."""
+        self._running = asyncio.create_task(self._run(), context=context)
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait([ready, self._running], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if self._running.done():
+            self._running.result()
+
+    async def _run(self) -> None:
+        async with self._manager.run():
+            self._ready.set()
+            await self._over.wait()
+
+    async def stop(self) -> None:
+        """End all sessions."""
+        self._over.set()
+        if self._running is not None:
+            await asyncio.wait([self._running])
+            self._running.result()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._app(scope, receive, send)
+
+    async def adopt(self, session: Session, scope: Scope) -> None:
+        """Give a session one of the SDK's, which knows what its client has said; `scope` is a request of it."""
+        async with session.opens:
+            if not session.has_conversation:
+                await self._manager.adopt(session, scope)
+                session.has_conversation = True
+
+    async def end(self, session: Session) -> None:
+        """End the SDK's session, where there is one."""
+        await self._manager.end(session.id)
+
+
+class _Manager(StreamableHTTPSessionManager):
+    """The SDK's sessions, each with a store of its own: its streams are called alike in all of them."""
+
+    app: PackageServer
+    awaited: Awaited | None = None
+    """Who waits for messages of sessions of other processes, where state is shared."""
+    others: Sessions
+    """The sessions that have shaken hands without the SDK."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._adopted: set[str] = set()
+
+    @property
+    def event_store(self) -> EventStore | None:
+        """A new store; the SDK asks when it opens a session."""
+        return self._archive.session(_caller()) if self.awaited is None else SharedReplay(self.awaited)
+
+    @event_store.setter
+    def event_store(self, _store: EventStore | None) -> None:
+        """The SDK's constructor sets one for all sessions."""
+        self._archive = Archive()
+
+    async def adopt(self, session: Session, scope: Scope) -> None:
+        """Open a session that has an id, and shake hands in it as its client has."""
+        transport = StreamableHTTPServerTransport(
+            mcp_session_id=session.id,
+            is_json_response_enabled=self.json_response,
+            event_store=self.event_store,
+            security_settings=self.security_settings,
+            retry_interval=self.retry_interval,
+        )
+        self._adopted.add(session.id)
+        self._server_instances[session.id] = transport
+        if session.owner is not None:
+            self._session_owners[session.id] = session.owner  # type: ignore[assignment]
+        headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
+        headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
+        shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
+        hello = {"id": "stubwright/replayed", "method": "initialize", "params": session.opening}
+        await self._serve_opening_request(transport, shaking, _body({"jsonrpc": "2.0", **hello}), _ignore)
+        if session.is_initialized:
+            named = {**shaking, "headers": [*headers, (b"mcp-session-id", session.id.encode())]}
+            ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            await transport.handle_request(named, _body(ready), _ignore)
+
+    async def end(self, name: str) -> None:
+        """End a session."""
+        transport = self._server_instances.get(name)
+        if transport is not None:
+            await self._discard_session(name, transport)
+
+    @property
+    def own(self) -> int:
+        """How many sessions it has opened by itself."""
+        return len(self._server_instances) - len(self._adopted)
+
+    def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
+        return None if self.others.is_full() else super()._admit_session(requestor)
+
+    async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        await super()._discard_session(session_id, transport)
+        self._adopted.discard(session_id)
+        self.others.forget(session_id)
+
+
+def _body(message: Mapping[str, Any]) -> Receive:
+    """What gives a request with a message, from a client that does not leave."""
+    messages: list[Message] = [
+        {"type": "http.request", "body": json.dumps(message, ensure_ascii=False).encode(), "more_body": False}
+    ]
+
+    async def receive() -> Message:
+        if not messages:
+            await asyncio.Event().wait()
+        return messages.pop()
+
+    return receive
+
+
+async def _ignore(_message: Message) -> None:
+    return
+
+
+def _caller() -> str:
+    """Who sent the request that is being answered."""
+    return current(over_http=True, user=ANONYMOUS).key

@@ -1,0 +1,39 @@
+"""`breakpoint()` in a server on standard input, where a debugger would read what the client writes.
+
+Takes nothing; says in the log what to do instead, and goes on. A debugger that a user set up by other means is left.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ....observability.logs import log
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+_HINT: Final = (
+    "breakpoint() is passed over, since standard input belongs to the MCP client: use `stubwright dev` in a terminal, "
+    "or set PYTHONBREAKPOINT to a debugger that needs no terminal, such as debugpy.breakpoint"
+)
+
+
+@contextmanager
+def passed_over() -> Generator[None, None, None]:
+    """Pass over calls of `breakpoint()` until the end of the block."""
+    if sys.breakpointhook is not sys.__breakpointhook__ or os.environ.get("PYTHONBREAKPOINT"):
+        yield
+        return
+    sys.breakpointhook = _pass_over
+    try:
+        yield
+    finally:
+        sys.breakpointhook = sys.__breakpointhook__
+
+
+def _pass_over(*_: object, **__: object) -> None:
+    frame = sys._getframe(1)
+    log().warning("%s:%d: %s", frame.f_code.co_filename, frame.f_lineno, _HINT)

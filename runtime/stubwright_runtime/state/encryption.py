@@ -1,0 +1,69 @@
+"""Encryption: others who can read and write the store can neither read nor forge what lies in it.
+
+Takes bytes and the place where they are kept; gives them encrypted and authenticated (AES-256-GCM), so that they open
+at that place only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MIN_KEY_BYTES: Final = 32
+"""Bytes that a key has at least."""
+
+_INFO: Final = b"stubwright/state/v1"
+_KEY_ID_BYTES: Final = 4
+_NONCE_BYTES: Final = 12
+
+
+class DecryptionError(Exception):
+    """A ciphertext that none of these keys made, or not for this place."""
+
+
+class Encryption:
+    """Encrypts with the first of some keys; decrypts what any of them encrypted, so keys can be rotated one by one."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        """Take the keys.
+
+        Raises:
+            ValueError: There is none, or one is too short.
+        """
+        if not keys or any(len(key) < MIN_KEY_BYTES for key in keys):
+            raise ValueError(f"a key has at least {MIN_KEY_BYTES} bytes")
+        derived = [HKDF(algorithm=SHA256(), length=32, salt=None, info=_INFO).derive(key) for key in keys]
+        self._ciphers = {hashlib.sha256(key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in derived}
+        self._first = next(iter(self._ciphers))
+
+    def encrypt(self, data: bytes, place: str) -> bytes:
+        """Encrypt data for one place."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return self._first + nonce + self._ciphers[self._first].encrypt(nonce, data, place.encode())
+
+    def decrypt(self, ciphertext: bytes, place: str) -> bytes:
+        """Decrypt data that was encrypted for a place.
+
+        Raises:
+            Broken: It was not, or with another key.
+        """
+        cipher = self._ciphers.get(ciphertext[:_KEY_ID_BYTES])
+        if cipher is None:
+            raise DecryptionError("an unknown key")
+        try:
+            return cipher.decrypt(
+                ciphertext[_KEY_ID_BYTES : _KEY_ID_BYTES + _NONCE_BYTES],
+                ciphertext[_KEY_ID_BYTES + _NONCE_BYTES :],
+                place.encode(),
+            )
+        except (InvalidTag, ValueError):
+            raise DecryptionError("the seal is broken") from None

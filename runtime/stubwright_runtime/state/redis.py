@@ -1,0 +1,608 @@
+"""The store in Redis or Valkey: all processes that serve one manifest see the same, and it outlives them.
+
+Takes and gives what the protocol says. Each method is one command or one script, so that it happens whole or not at
+all, and none is sent twice: whether one that got no answer was heard, nobody knows, and `StateLost` says so. What lies
+there is encrypted, and its names are digests: who reads Redis learns nothing of it, and who writes there makes nothing
+of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+import json
+import os
+import re
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import defaultdict
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+from weakref import WeakValueDictionary
+
+from ..extras import Extra
+from ..observability.logs import log
+from ..values.json import is_list
+from . import scripts
+from .budget import Budget, count_bytes
+from .encryption import MIN_KEY_BYTES, DecryptionError, Encryption
+from .outages import PATIENCE, Outages
+from .rosters import Entry, Roster, Seen, part_of
+from .store import Listener, Record, StateLost, StoreConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+
+    from ..package import Package
+
+
+_OPTIONS: Final = ("prefix", "db", "username", "password", "client_name")
+"""What the query of a URL may have beside `ssl_…`; what else the library takes would change how it is used here."""
+
+_GLOB: Final = re.compile(r"[\\*?\[\]^-]")
+_ESCAPED: Final = r"\\\g<0>"
+"""What means something in a pattern of channels, and what it becomes so that it does not."""
+
+_CONNECTIONS: Final = 64
+"""Connections of one process, at most; whoever needs another waits."""
+
+_READY: Final = 1.0
+"""Seconds that a start waits for the store, before it goes on without."""
+
+_LONGEST_REST: Final = 2.0
+"""Seconds between two attempts to hear the store again, at most."""
+
+_NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,14}")
+"""A number as Lua writes it again after adding to it."""
+
+_NEVER: Final = -1
+"""What scripts take for "no such time"."""
+
+_NUMBERS: Final = "rosters"
+"""What is published when a roster changes: its number."""
+
+_SLACK: Final = 1000
+"""Milliseconds between a look at a roster and its change, at most, as far as ends of records go."""
+
+_TOKEN: Final = 16
+"""The first bytes of each ciphertext of this format."""
+
+_MANY: Final = 64
+"""Records without an end in one roster; with more, it is looked whether they are still there."""
+
+
+def redis_store(url: str, package: Package) -> RedisStore:
+    """The store at the URL of a Redis or Valkey server. Raises Unfit."""
+    redis = _import_library("redis.asyncio")
+    no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
+    errors = _import_library("redis.exceptions")
+    redis_error: type[Exception] = errors.RedisError
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(name for name in options if name not in _OPTIONS and not name.startswith("ssl_")):
+        raise StoreConfigurationError(
+            f"the URL of the state has {', '.join(unknown)}; it may have {', '.join(_OPTIONS)} and ssl_…"
+        )
+    name: str = package.manifest["server"]["name"]
+    prefix = options.pop("prefix", f"stubwright:{name}")
+    variable = f"{re.sub(r'[^A-Z0-9]+', '_', package.name.removesuffix('_mcp').upper())}_STATE_KEY"
+    try:
+        keys = _parse_keys(os.environ.get(variable, ""))
+    except ValueError as error:
+        form = "such as `openssl rand -base64 32` makes, with spaces between"
+        raise StoreConfigurationError(f"{variable} holds no keys {form}: {error}") from None
+    try:
+        pool = redis.BlockingConnectionPool.from_url(
+            parts._replace(query=urlencode(options)).geturl(),
+            max_connections=_CONNECTIONS,
+            timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            socket_timeout=PATIENCE,
+            health_check_interval=PATIENCE,
+            retry=no_retry,
+            # With these, the library does not look whether a connection that it kept has ended meanwhile.
+            maint_notifications_config=_import_library("redis.maint_notifications").MaintNotificationsConfig(
+                enabled=False
+            ),
+        )
+    except (ValueError, TypeError, redis_error) as error:
+        raise StoreConfigurationError(f"the URL of the state is not understood: {error}") from None
+    if not keys:
+        log().warning(
+            "values in Redis are encrypted with a key that is stored there, too; set %s to use your own", variable
+        )
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    refusals = (errors.ResponseError, errors.BusyLoadingError, errors.AuthenticationError, errors.AuthorizationError)
+    outages = Outages(shown, (redis_error, OSError), refusals)
+    budget = Budget.of(package.manifest)
+    return RedisStore(redis.Redis(connection_pool=pool), outages, prefix, keys, shown, budget)
+
+
+def _import_library(name: str) -> Any:
+    """A module of the library, by its name: a package is whole without it, as long as nobody wants Redis."""
+    with Extra("redis", "state in Redis"):
+        return importlib.import_module(name)
+
+
+def _parse_keys(text: str) -> list[bytes]:
+    """The keys in a text. Raises ValueError."""
+    keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
+    if any(len(key) < MIN_KEY_BYTES for key in keys):
+        raise ValueError(f"one has fewer than {MIN_KEY_BYTES} bytes")
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of a record, as its seal has it: the roster that vouches for it, and whether it is final."""
+
+    name: str
+    version: int
+    roster: str
+    final: str = ""
+
+    @property
+    def place(self) -> str:
+        return f"{self.name} {self.version} {self.roster} {self.final}"
+
+    @property
+    def head(self) -> str:
+        return f"{self.place} head"
+
+
+class RedisStore:
+    """What many processes keep together."""
+
+    is_shared = True
+
+    def __init__(
+        self,
+        redis: Any,
+        outages: Outages,
+        prefix: str,
+        keys: Sequence[bytes] = (),
+        url: str = "",
+        budget: Budget | None = None,
+    ) -> None:
+        """Take a client of Redis.
+
+        Args:
+            redis: The client, a `redis.asyncio.Redis`.
+            outages: What ends exchanges that take too long, and tells the log.
+            prefix: What the names of all that is kept begin with.
+            keys: Keys that seal what is kept, the newest first; by default there is one in Redis.
+            url: Where Redis is, as the log may have it.
+            budget: How much may be kept.
+        """
+        self.url = url
+        self.pool = redis.connection_pool
+        self.prefix = prefix
+        self._redis = redis
+        self._outages = outages
+        self._given = list(keys)
+        self._encryption: Encryption | None = Encryption(self._given) if keys else None
+        self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
+        self._scripts = {name: self._redis.register_script(text) for name, text in scripts.ALL.items()}
+        self._budget = budget or Budget()
+        self._seen = Seen()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.exchange = outages.exchange
+
+    async def create(
+        self,
+        kind: str,
+        key: str,
+        data: bytes,
+        *,
+        owner: str,
+        ttl: float | None,
+        idle: float | None = None,
+        most: int | None = None,
+        payer: str | None = None,
+        head: bytes = b"",
+        spare: bool = False,
+        tracked: bool = False,
+    ) -> bool:
+        """See the protocol."""
+        name, paying = self._name(kind, key), owner if payer is None else payer
+        limit = _NEVER if most is None else most
+        names = [name, self._name(f"{kind}s", owner), f"{self.prefix}:created", *self._accounts]
+        names.append(self._name("account", paying))
+        first = _Version(name, 0, self._roster(paying, name) if tracked else "")
+        ciphertexts = [await self._encrypt(_pack(key, data), first.place), await self._encrypt(head, first.head)]
+        arguments = [
+            *ciphertexts,
+            _to_milliseconds(ttl),
+            _to_milliseconds(idle),
+            limit,
+            int(spare),
+            count_bytes(key, data, head),
+            *self._limits,
+        ]
+
+        def enrol(roster: Roster, now: int) -> bool:
+            end = None if ttl is None else now + _to_milliseconds(ttl) + _SLACK
+            lasts = end if end is not None else _NEVER if idle is None else now + _to_milliseconds(idle) + _SLACK
+            roster.put(name, Entry(0, end), lasts)
+            return True
+
+        if not tracked:
+            return bool(self._check_budget(await self._script("create", names, arguments)))
+        return bool(await self._change("create", names, arguments, first.roster, enrol))
+
+    async def get(self, kind: str, key: str) -> Record | None:
+        """See the protocol."""
+        name = self._name(kind, key)
+        least: int | None = None
+        while True:
+            fields = await self._script("get", [name], [], writes=False)
+            if fields is None:
+                return None
+            current = self._version(name, *fields[1:4])
+            plaintext = await self._decrypt(fields[0], current.place)
+            if plaintext is None:
+                return None
+            record = Record(_unpack(plaintext)[1], current.version)
+            if not current.roster or current.final:
+                return record
+            roster, now = await self._read(current.roster, fields[4]), fields[5]
+            needed = self._seen.number(current.roster, now) if least is None else least
+            if roster.number >= needed:
+                if roster.holds(name, current.version, now):
+                    return record
+                break
+            if least is not None:
+                await self._change("enrol", [], [], current.roster, lambda _roster, _now: False)
+                break
+            least = needed  # word of a change may have been quicker; what is read from now on is as new at least
+        log().warning("%s in Redis is not the newest version of what was kept there; it counts as gone", name)
+        return None
+
+    async def size(self, kind: str, key: str) -> int | None:
+        """See the protocol."""
+        async with self.exchange(writes=False):
+            length: int = await self._redis.hstrlen(self._name(kind, key), "d")
+        return length or None
+
+    async def replace(
+        self,
+        kind: str,
+        key: str,
+        data: bytes,
+        *,
+        version: int,
+        head: bytes = b"",
+        payer: str | None = None,
+        final: bool = False,
+    ) -> bool:
+        """See the protocol."""
+        name = self._name(kind, key)
+        new = _Version(name, version + 1, "" if payer is None else self._roster(payer, name), "1" if final else "")
+        ciphertexts = [await self._encrypt(_pack(key, data), new.place), await self._encrypt(head, new.head)]
+        arguments = [*ciphertexts, version, count_bytes(key, data, head), *self._limits, new.final]
+        names = [name, *self._accounts]
+
+        def enrol(roster: Roster, now: int) -> bool:
+            if not roster.holds(name, version, now):
+                return False
+            entry = roster.records.pop(name)
+            if not final:
+                roster.records[name] = entry._replace(version=version + 1)
+            return True
+
+        if payer is None:
+            return bool(self._check_budget(await self._script("replace", names, arguments)))
+        return bool(await self._change("replace", names, arguments, new.roster, enrol))
+
+    async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
+        """See the protocol."""
+        name = self._name(kind, key)
+        names = [name, *self._accounts]
+        if payer is None:
+            return bool(await self._script("delete", names, []))
+
+        def strike(roster: Roster, _now: int) -> bool:
+            roster.records.pop(name, None)
+            return True
+
+        return bool(await self._change("delete", names, [], self._roster(payer, name), strike))
+
+    async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
+        """See the protocol."""
+        return [
+            (key, Record(data, version.version))
+            for version, plaintext in await self._all(kind, owner, "d")
+            for key, data in [_unpack(plaintext)]
+        ]
+
+    async def heads(self, kind: str, owner: str) -> list[bytes]:
+        """See the protocol."""
+        return [plaintext for _, plaintext in await self._all(kind, owner, "h")]
+
+    async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
+        """See the protocol."""
+        is_new: list[bool] = []
+
+        def use_nonce(roster: Roster, now: int) -> bool:
+            is_new.append(roster.use_nonce(nonce, now + _to_milliseconds(seconds)))
+            return is_new[-1]
+
+        await self._change("enrol", [], [], self._roster(f"{payer} marks", nonce), use_nonce)
+        return is_new[-1]
+
+    async def hold(self, name: str, holder: str, seconds: float) -> bool:
+        """See the protocol."""
+        return bool(await self._script("hold", [self._name("lease", name)], [holder, _to_milliseconds(seconds)]))
+
+    async def release(self, name: str, holder: str) -> None:
+        """See the protocol."""
+        await self._script("release", [self._name("lease", name)], [holder])
+
+    async def members(self, name: str) -> frozenset[str]:
+        """See the protocol."""
+        async with self.exchange(writes=False):
+            members: set[bytes] = await self._redis.smembers(f"{self.prefix}:set:{name}")
+        return frozenset(member.decode(errors="replace") for member in members)
+
+    async def switch(self, name: str, member: str, *, on: bool) -> bool:
+        """See the protocol."""
+        change = self._redis.sadd if on else self._redis.srem
+        async with self.exchange(writes=True):
+            return bool(await change(f"{self.prefix}:set:{name}", member))
+
+    async def publish(self, topic: str, data: bytes) -> None:
+        """See the protocol."""
+        channel = f"{self.prefix}:topic:{topic}"
+        ciphertext = await self._encrypt(data, channel)
+        async with self.exchange(writes=False):
+            await self._redis.publish(channel, ciphertext)
+
+    def hear(self, topic: str, listener: Listener) -> Callable[[], None]:
+        """See the protocol."""
+        self._listeners[topic].append(listener)
+
+        def leave() -> None:
+            if listener in self._listeners[topic]:
+                self._listeners[topic].remove(listener)
+
+        return leave
+
+    async def secrets(self) -> Sequence[bytes]:
+        """See the protocol."""
+        if self._given:
+            return self._given
+        name = f"{self.prefix}:secret"
+        async with self.exchange(writes=False):
+            secret: bytes | None = await self._redis.get(name)
+        if secret is None:
+            async with self.exchange(writes=True):
+                await self._redis.set(name, secrets.token_bytes(MIN_KEY_BYTES), nx=True)
+                secret = await self._redis.get(name)
+        if secret is None or len(secret) < MIN_KEY_BYTES:
+            self._outages.unreadable(f"{name} is gone, or not a secret")
+            raise StateLost(f"{name} is gone, or not a secret")
+        return [secret]
+
+    async def check(self) -> bool:
+        """See the protocol."""
+        with suppress(StateLost):
+            async with self.exchange(writes=False):
+                return bool(await self._redis.ping())
+        return False
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None, None]:
+        """See the protocol."""
+        heard = asyncio.Event()
+        pump = asyncio.create_task(self._pump(heard))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(heard.wait(), _READY)
+        try:
+            yield
+        finally:
+            pump.cancel()
+            await asyncio.wait([pump])
+            await self.pool.disconnect()
+
+    async def _pump(self, heard: asyncio.Event) -> None:
+        """Hear what is published, and go on after each loss."""
+        failures = 0
+        gone: tuple[type[Exception], ...] = (*self._outages.failures, StateLost)
+        while True:
+            try:
+                async with self._redis.pubsub() as channels:
+                    await channels.psubscribe(f"{_GLOB.sub(_ESCAPED, self.prefix)}:topic:*")
+                    await self._notify_all(None)
+                    heard.set()
+                    failures = 0
+                    self._outages.found()
+                    while True:
+                        message = await channels.get_message(ignore_subscribe_messages=True, timeout=PATIENCE)
+                        if message is not None:
+                            await self._receive(message["channel"].decode(errors="replace"), message["data"])
+            except gone as error:
+                if not isinstance(error, StateLost):  # which the log has
+                    self._outages.lost(error)
+                failures += 1
+                await asyncio.sleep(min(_LONGEST_REST, 0.05 * 2**failures))
+
+    async def _receive(self, channel: str, ciphertext: bytes) -> None:
+        data = await self._decrypt(ciphertext, channel)
+        if data is None:
+            return
+        topic = channel.removeprefix(f"{self.prefix}:topic:")
+        if topic == _NUMBERS:
+            self._seen.note(*json.loads(data))
+        else:
+            await self._notify(topic, data)
+
+    async def _notify_all(self, data: bytes | None) -> None:
+        for topic in [*self._listeners]:
+            await self._notify(topic, data)
+
+    async def _notify(self, topic: str, data: bytes | None) -> None:
+        for listener in [*self._listeners.get(topic, ())]:
+            try:
+                await listener(data)
+            except StateLost:
+                raise
+            except Exception:  # noqa: BLE001 - a listener that fails must not keep others from hearing
+                log().exception("what was published on %s could not be heard", topic)
+
+    def _name(self, kind: str, key: str) -> str:
+        digest = hashlib.sha256(f"{kind}:{key}".encode()).digest()[:24]
+        return f"{self.prefix}:{kind}:{urlsafe_b64encode(digest).decode()}"
+
+    @property
+    def _accounts(self) -> tuple[str, str]:
+        return f"{self.prefix}:accounts", f"{self.prefix}:used"
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        return self._budget.each, self._budget.all
+
+    def _check_budget(self, result: Any) -> Any:
+        """What a script gave. Raises BudgetExceeded."""
+        if is_list(result):
+            own, total, wait = map(int, result[1:])
+            seconds = None if wait == _NEVER else wait / 1000
+            raise self._budget.exceeded("caller" if result[0] == b"caller" else "server", own, total, seconds)
+        return result
+
+    def _roster(self, payer: str, name: str) -> str:
+        return self._name("roster", f"{payer} {part_of(name)}")
+
+    async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
+        """One part of all of a kind that an owner has, opened, the oldest first."""
+        entries: list[tuple[int, _Version, bytes]] = []
+        for name, ciphertext, version, created, roster, final in await self._script(
+            "owned", [self._name(f"{kind}s", owner)], [part], writes=False
+        ):
+            current = self._version(name.decode(errors="replace"), version, roster, final)
+            if (
+                plaintext := await self._decrypt(ciphertext, current.place if part == "d" else current.head)
+            ) is not None:
+                entries.append((self._number(created), current, plaintext))
+        return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
+
+    def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
+        """A version as Redis has it. Raises StateLost where somebody else wrote it."""
+        roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
+        return _Version(name, self._number(version), roster_name, is_final)
+
+    async def _read(self, name: str, ciphertext: bytes) -> Roster:
+        """A roster as it was read."""
+        plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
+        if plaintext is None:
+            return Roster()
+        roster = Roster.load(plaintext)
+        self._seen.note(name, roster.number, roster.end)
+        return roster
+
+    async def _change(
+        self,
+        script: str,
+        names: Sequence[str],
+        arguments: Sequence[Any],
+        roster: str,
+        edit: Callable[[Roster, int], bool],
+    ) -> Any:
+        """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do.
+
+        A roster that was put back is first made anew, so that whoever comes later is not taken in by it.
+        """
+        turn = self._turns.setdefault(roster, asyncio.Lock())
+        while True:
+            async with turn:
+                seen = self._seen.number(roster)
+                ciphertext, now = await self._script("roster", [roster], [], writes=False)
+                new = await self._read(roster, ciphertext)
+                if new.number < seen and self._seen.number(roster, now):
+                    log().warning("%s in Redis is older than it was; what it vouched for counts as gone", roster)
+                    await self._enrol("enrol", [], [], roster, ciphertext, self._seen.make_empty(roster, now))
+                    continue
+                new.expire(now)
+                await self._forget_unused(new)
+                if not edit(new, now):
+                    return 0
+                result = await self._enrol(script, names, arguments, roster, ciphertext, new)
+                if result is not None:
+                    return result
+
+    async def _enrol(
+        self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
+    ) -> Any:
+        """What a script gives that puts a roster in the place of another; `None` where that is not there any more."""
+        roster.number += 1
+        channel = f"{self.prefix}:topic:{_NUMBERS}"
+        note = await self._encrypt(json.dumps([name, roster.number, roster.end]).encode(), channel)
+        roster_arguments = [before[:_TOKEN], await self._encrypt(roster.dump(), name), roster.over, channel, note]
+        result = self._check_budget(await self._script(script, [*names, name], [*arguments, *roster_arguments]))
+        if result == scripts.CHANGED.encode():
+            return None
+        if result or script == "delete":
+            self._seen.note(name, roster.number, roster.end)
+        return result
+
+    async def _forget_unused(self, roster: Roster) -> None:
+        """Forget records without an end that are over, since nobody used them."""
+        endless = [name for name, entry in roster.records.items() if entry.end is None]
+        if len(endless) < _MANY:
+            return
+        async with self.exchange(writes=False), self._redis.pipeline(transaction=False) as steps:
+            for name in endless:
+                steps.exists(name)
+            existing = await steps.execute()
+        for name, is_there in zip(endless, existing, strict=True):
+            if not is_there:
+                del roster.records[name]
+
+    async def _script(self, script: str, names: Sequence[str], arguments: Sequence[Any], *, writes: bool = True) -> Any:
+        async with self.exchange(writes=writes):
+            return await self._scripts[script](keys=names, args=arguments)
+
+    def _number(self, field: bytes | None) -> int:
+        """A number in Redis. Raises StateLost where somebody else wrote it."""
+        if field is None or not _NUMBER.fullmatch(field):
+            self._outages.unreadable("a number of a record is not a number")
+            raise StateLost(f"what {self.url} holds is not as it was kept")
+        return int(field)
+
+    async def _encrypt(self, data: bytes, place: str) -> bytes:
+        encryption = self._encryption or await self._load_encryption()
+        return encryption.encrypt(data, place)
+
+    async def _decrypt(self, ciphertext: bytes, place: str) -> bytes | None:
+        """Decrypt a value; `None` if it was not encrypted by us."""
+        encryption = self._encryption or await self._load_encryption()
+        try:
+            return encryption.decrypt(ciphertext, place)
+        except DecryptionError:
+            if not self._given:  # the secret may be a new one, where Redis had lost all
+                with suppress(DecryptionError):
+                    return (await self._load_encryption()).decrypt(ciphertext, place)
+            log().warning(
+                "%s in Redis was encrypted with a key that this server does not have; it is treated as gone", place
+            )
+            return None
+
+    async def _load_encryption(self) -> Encryption:
+        self._encryption = Encryption(await self.secrets())
+        return self._encryption
+
+
+def _to_milliseconds(seconds: float | None) -> int:
+    return _NEVER if seconds is None else max(1, round(seconds * 1000))
+
+
+def _pack(key: str, data: bytes) -> bytes:
+    name = key.encode()
+    return len(name).to_bytes(4, "big") + name + data
+
+
+def _unpack(packed: bytes) -> tuple[str, bytes]:
+    end = 4 + int.from_bytes(packed[:4], "big")
+    return packed[4:end].decode(), packed[end:]

@@ -1,0 +1,409 @@
+"""The runs of tasks: who runs one has a lease on it, and whoever dies over one loses it.
+
+Takes ids of tasks; runs their handlers, and keeps how that ends. A task whose runner died is run again where its tool
+says `idempotentHint`, and has failed else: nobody knows how far it came.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from opentelemetry.propagate import extract
+from opentelemetry.trace import StatusCode, get_tracer
+
+from ..mcp.revisions import Revision
+from ..observability.logs import log
+from ..observability.telemetry import describe_request
+from ..server.core.call_state import CURRENT, CallState, reference
+from ..server.core.outcomes import Outcome, refusal
+from ..server.core.parts import Request
+from ..server.core.sanitizing import encode_json, repair_unicode
+from ..server.core.steps import Call
+from ..server.execution.slots import Slot
+from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, inner
+from ..state.budget import BudgetExceeded
+from ..state.store import StateLost, describe_lost_state, find_state_lost
+from ..values.sanitizing import clean
+from .channel import TaskChannel
+from .input_requests import TaskInputRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..package import Tool
+    from ..server.core.parts import Host
+    from ..server.core.steps import Proceed
+    from ..server.observability.audit import Recorder
+    from ..state.store import Store
+    from .connections import TaskConnections
+    from .records import Task
+    from .store import TaskStore
+
+
+LEASE: Final = 10.0
+"""Seconds after which a runner counts as dead that has not renewed its lease."""
+
+RENEWAL: Final = 3.0
+"""Seconds between two renewals."""
+
+MAX_DEATHS: Final = 3
+"""Runners that may die over a task: more would say that it kills them."""
+
+_RETRY_INTERVAL: Final = 0.5
+"""Seconds between two attempts to keep how a task ended."""
+
+_MESSAGE_INTERVAL: Final = 1.0
+"""Seconds between two messages of a task that are kept, at least."""
+
+_MAX_CHARACTERS: Final = 200
+"""Characters of an error that are a task's message."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One run.
+
+    Attributes:
+        task: The task.
+        holder: Who runs it.
+        call_state: What is recorded of it.
+        scope: What is cancelled with the task.
+        said: When its message was kept last.
+        saying: The message that waits for that.
+        is_ending: Whether it is being kept how it ended.
+    """
+
+    task: Task
+    holder: str
+    call_state: CallState
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    message_saved_at: float = 0.0
+    pending_message: str | None = None
+    is_ending: bool = False
+
+
+class Runs:
+    """What runs the tasks of one server."""
+
+    def __init__(
+        self,
+        store: Store,
+        task_store: TaskStore,
+        connections: TaskConnections,
+        host: Host,
+        run: Proceed,
+        recorder: Recorder | None,
+    ) -> None:
+        """Take where tasks are, who hears of them, what handlers are given, the way of a run, and who records it."""
+        self._store = store
+        self._task_store = task_store
+        self._connections = connections
+        self._host = host
+        self._proceed = run
+        self._recorder = recorder
+        self._under_way: set[str] = set()
+
+    async def work(self, name: str) -> bool:
+        """Run a task, if it is to be run: see `Work`."""
+        if name in self._under_way:  # also where the store was away for longer than a lease lasts
+            return False
+        self._under_way.add(name)
+        try:
+            return await self._work(name)
+        finally:
+            self._under_way.discard(name)
+
+    async def _work(self, name: str) -> bool:
+        holder, lease = secrets.token_hex(8), f"task:{name}"
+        if not await self._store.hold(lease, holder, LEASE):
+            return False
+        try:
+            task = await self._take(name, holder)
+            if task is not None and not task.is_over:
+                await self._run(_Attempt(task, holder, _start_call_state(task)))
+        finally:
+            with anyio.CancelScope(shield=True):
+                try:
+                    await self._store.release(lease, holder)
+                except StateLost:
+                    log().info("the lease on a task was not given back, and ends by itself")
+        return True
+
+    async def _take(self, name: str, holder: str) -> Task | None:
+        """Take a task to run. Where the answer of the store is lost, it is asked again: it may have been taken."""
+        end = time.monotonic() + LEASE
+        while True:
+            try:
+                return await self._task_store.change(name, partial(self._mark_taken, holder))
+            except StateLost:
+                if time.monotonic() > end:
+                    raise
+                await anyio.sleep(_RETRY_INTERVAL)
+
+    def _mark_taken(self, holder: str, task: Task) -> Task | None:
+        if task.status != "working":
+            return None
+        if task.run == holder:
+            return task
+        tool = self._host.package.tools.get(task.tool)
+        if tool is None:
+            return _to_failed(task, types.INTERNAL_ERROR, "This tool no longer exists")
+        if task.run is None:
+            return replace(task, run=holder)
+        if _is_repeatable(tool) and task.deaths < MAX_DEATHS:
+            return replace(task, run=holder, deaths=task.deaths + 1)
+        return _to_failed(
+            task, types.INTERNAL_ERROR, "The process that ran it died; what it did until then may stay done"
+        )
+
+    async def _run(self, attempt: _Attempt) -> None:
+        token = CURRENT.set(attempt.call_state)
+        start = time.perf_counter()
+        try:
+            with _span(attempt):
+                with attempt.scope:
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(self._watch, attempt)
+                        await self._run_handler(attempt)
+                        group.cancel_scope.cancel()
+                if attempt.scope.cancelled_caught and not attempt.is_ending:
+                    attempt.call_state.ending, attempt.call_state.reason = "cancelled", "cancelled"
+        except anyio.get_cancelled_exc_class():
+            attempt.call_state.ending, attempt.call_state.reason = "cancelled", "stopped"
+            with anyio.CancelScope(shield=True):
+                await self._give_up(attempt)
+            raise
+        finally:
+            CURRENT.reset(token)
+            attempt.call_state.seconds = time.perf_counter() - start
+            if attempt.call_state.ending is not None and self._recorder is not None:
+                self._recorder.record(attempt.call_state)
+
+    async def _watch(self, attempt: _Attempt) -> None:
+        """Keep the lease, and end the run where it is no longer wanted: cancelled, expired, or somebody else's."""
+        with self._task_store.watching([attempt.task.id]) as changed:
+            while True:
+                with anyio.move_on_after(RENEWAL):
+                    await changed.wait()
+                changed.clear()
+                try:
+                    is_held = await self._store.hold(f"task:{attempt.task.id}", attempt.holder, LEASE)
+                    task = await self._task_store.find(attempt.task.id)
+                except StateLost:
+                    continue
+                if attempt.is_ending:
+                    continue
+                if not is_held or task is None or task.run != attempt.holder or task.status != "working":
+                    attempt.scope.cancel()
+                    return
+                if attempt.pending_message is not None:
+                    await self._save_message(attempt, attempt.pending_message)
+
+    async def _run_handler(self, attempt: _Attempt) -> None:
+        """Run the handler, and keep what comes of it."""
+        task = attempt.task
+        tool = self._host.package.tools[task.tool]
+        values, size = repair_unicode(dict(task.arguments))
+        attempt.call_state.tool, attempt.call_state.arguments, attempt.call_state.size = tool, values, size
+        channel = TaskChannel(task, self._connections, self._host.log, partial(self._save_message, attempt))
+        slot = Slot(self._host.threads, patience=math.inf)  # it was let in when it was made
+        request = Request("tools/call", task.id, {}, task.revision, channel, task.principal, slot)
+        input_requests = TaskInputRequests(task, channel, request.slot, partial(self._save, attempt))
+        request = replace(request, more={"rounds": input_requests, "task_id": task.id})
+        outcomes: list[Outcome] = []
+
+        async def handle() -> Outcome:
+            context = self._host.context(request, tool.name, tool.stem, tool.extension)
+            outcomes.append(await self._proceed(Call(tool, values, size, context, is_run=True)))
+            return outcomes[-1]
+
+        try:
+            outcome = await input_requests.settle(handle)
+        except UrlNotVisitedError as error:
+            outcome = refusal(str(error), "denied", "not_visited")
+        except MissingCapability as error:
+            text, data = str(error), {"requiredCapabilities": error.required}
+            if Revision.of(task.revision).has("stateless"):
+                attempt.call_state.ending, attempt.call_state.reason = "failed", "client_capability"
+                await self._fail(attempt, types.MISSING_REQUIRED_CLIENT_CAPABILITY, text, data)
+                return
+            outcome = refusal(f"{text}.", "failed", "client_capability")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task ends
+            await self._fail_with(attempt, error)
+            return
+        if outcome is not None:
+            await self._end(attempt, outcome)
+            return
+        attempt.is_ending = True
+        try:
+            await self._change(
+                attempt,
+                lambda now: (
+                    now.wait_for(input_requests.pending, **input_requests.state) if _is_run_by(now, attempt) else None
+                ),
+            )
+        except BudgetExceeded as error:
+            await self._fail_for_storage(
+                attempt, f"{tool.name} cannot ask its questions, which would be stored. {error}"
+            )
+
+    async def _end(self, attempt: _Attempt, outcome: Outcome) -> None:
+        attempt.is_ending = True
+        attempt.call_state.note_outcome(outcome)
+        is_error = bool(outcome.result.get("isError"))
+        message = _first_text(outcome.result) if is_error else None
+
+        def ended(now: Task, key: str) -> Task | None:
+            if not _is_run_by(now, attempt):
+                return None
+            return now.move("completed", message, is_error=is_error, result=key)
+
+        while True:
+            try:
+                await self._task_store.complete(attempt.task, outcome.result, ended)
+            except StateLost:
+                await anyio.sleep(_RETRY_INTERVAL)
+            except BudgetExceeded as error:
+                await self._fail_for_storage(
+                    attempt, f"{attempt.task.tool} ran, but its result cannot be stored. {error}"
+                )
+                return
+            else:
+                return
+
+    async def _fail_for_storage(self, attempt: _Attempt, text: str) -> None:
+        """Fail where there is no room for what comes next."""
+        attempt.call_state.ending, attempt.call_state.reason = "limited", "storage"
+        await self._fail(attempt, types.INTERNAL_ERROR, text)
+
+    async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
+        """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
+        raised = inner(error, MCPError)
+        if raised is not None:
+            attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"
+            data = None if raised.error.data is None else encode_json(raised.error.data)[0]
+            await self._fail(attempt, raised.error.code, clean(raised.error.message), data)
+            return
+        if find_state_lost(error) is not None:
+            attempt.call_state.ending, attempt.call_state.reason = "limited", "state_lost"
+            await self._fail(attempt, types.INTERNAL_ERROR, describe_lost_state(is_unknown=True))
+            return
+        error_reference = reference()
+        self._host.failures.note(error_reference, error)
+        log().error("the task of %s failed (reference %s)", attempt.task.tool, error_reference, exc_info=error)
+        attempt.call_state.ending, attempt.call_state.reason, attempt.call_state.reference = (
+            "failed",
+            "internal_error",
+            error_reference,
+        )
+        await self._fail(attempt, types.INTERNAL_ERROR, f"Internal error (reference {error_reference})")
+
+    async def _fail(self, attempt: _Attempt, code: int, message: str, data: Any = None) -> None:
+        attempt.is_ending = True
+        await self._change(
+            attempt, lambda now: _to_failed(now, code, message, data) if _is_run_by(now, attempt) else None
+        )
+
+    async def _give_up(self, attempt: _Attempt) -> None:
+        """Hand a task back, or end it: the server stops."""
+        try:
+            if _is_repeatable(self._host.package.tools[attempt.task.tool]):
+                await self._task_store.change(
+                    attempt.task.id, lambda now: replace(now, run=None) if _is_run_by(now, attempt) else None
+                )
+            else:
+                text = "The server stopped while it ran; what it did until then may stay done"
+                await self._task_store.change(
+                    attempt.task.id,
+                    lambda now: _to_failed(now, types.INTERNAL_ERROR, text) if _is_run_by(now, attempt) else None,
+                )
+        except StateLost:
+            log().info("a task was stopped while the server had lost its state; it counts as one whose runner died")
+
+    async def _change(self, attempt: _Attempt, make: Callable[[Task], Task | None]) -> None:
+        """Keep how a run ended, however long the store is lost: the task is kept no longer than its time."""
+        while True:
+            try:
+                await self._task_store.change(attempt.task.id, make)
+            except StateLost:
+                await anyio.sleep(_RETRY_INTERVAL)
+            else:
+                return
+
+    async def _save_message(self, attempt: _Attempt, text: str) -> None:
+        """Keep a message, now or with the next renewal."""
+        attempt.pending_message = text
+        if time.monotonic() - attempt.message_saved_at < _MESSAGE_INTERVAL or attempt.is_ending:
+            return
+        attempt.message_saved_at, attempt.pending_message = time.monotonic(), None
+        try:
+            await self._task_store.change(
+                attempt.task.id, lambda now: now.move("working", text) if _is_run_by(now, attempt) else None
+            )
+        except StateLost:
+            attempt.pending_message = text
+        except BudgetExceeded:
+            log().warning("a message of a task was not stored: the budget of its caller is used up")
+
+    async def _save(self, attempt: _Attempt, done: Mapping[str, Any]) -> None:
+        """Keep what `ctx.once` gave."""
+        await self._task_store.change(
+            attempt.task.id, lambda now: replace(now, done={**now.done, **done}) if _is_run_by(now, attempt) else None
+        )
+
+
+@contextmanager
+def _span(attempt: _Attempt) -> Generator[None, None, None]:
+    """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
+    task, tracer = attempt.task, get_tracer("stubwright")
+    attributes = {**describe_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
+    with tracer.start_as_current_span(
+        f"task {task.tool}",
+        extract(task.trace),
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    ) as span:
+        context = span.get_span_context()
+        attempt.call_state.trace = f"{context.trace_id:032x}" if context.is_valid else None
+        yield
+        if attempt.call_state.ending not in (None, "completed"):
+            span.set_attribute("error.type", attempt.call_state.reason or "failed")
+            span.set_status(StatusCode.ERROR)
+
+
+def _is_run_by(task: Task, attempt: _Attempt) -> bool:
+    """Whether a task is still run by this run."""
+    return task.run == attempt.holder and task.status == "working"
+
+
+def _is_repeatable(tool: Tool) -> bool:
+    annotations: Mapping[str, Any] = tool.definition.get("annotations") or {}
+    return annotations.get("idempotentHint") is True
+
+
+def _to_failed(task: Task, code: int, message: str, data: Any = None) -> Task:
+    error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+    return task.move("failed", message[:_MAX_CHARACTERS], error=error)
+
+
+def _first_text(result: Mapping[str, Any]) -> str | None:
+    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    return texts[0][:_MAX_CHARACTERS] if texts else None
+
+
+def _start_call_state(task: Task) -> CallState:
+    call_state = CallState(time.time(), task.transport, task.revision, known_id=task.call_id, principal=task.principal)
+    call_state.client = task.client
+    call_state.note_parameters({"name": task.tool, "arguments": task.arguments})
+    return call_state
