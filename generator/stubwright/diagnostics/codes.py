@@ -85,6 +85,7 @@ CODES = _table(
     ("SW104", "error", "A value is not one of those allowed."),
     ("SW105", "error", "A value does not have the right form."),
     ("SW106", "error", "A key is not allowed in an included file."),
+    ("SW107", "error", "A file has the name that stubwright had before."),
     ("SW201", "error", "An `inputSchema` is not for an object."),
     ("SW202", "error", "The dialect of a schema is unknown."),
     ("SW203", "error", "A schema names a type that does not exist."),

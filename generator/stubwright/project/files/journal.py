@@ -31,6 +31,8 @@ def read_lock(output: Path) -> lock.Lock:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     try:
         data = inside.regular(path)
+        if data is None and inside.kind(path) != "folder":
+            data = inside.regular(output / lock.OLD_NAME)
     except inside.BarredError as error:
         raise lock.LockError(f"it is a {error.what}, and no file") from error
     if data is None and inside.kind(path) == "folder":

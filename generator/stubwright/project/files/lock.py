@@ -18,6 +18,8 @@ from stubwright import paths
 from stubwright.diagnostics import Diagnostic
 
 NAME = "stubwright.lock.json"
+OLD_NAME = "toolwright.lock.json"
+"""What it was called before; a run takes such a lock over."""
 _MARKER = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7}).*$", re.MULTILINE)
 _LINE = re.compile(r'\s*(?:\{\}?|\}|"(?:[^"\\]|\\.)*":\s*(?:\{\}?|"(?:[^"\\]|\\.)*")),?')
 _PAIR = re.compile(r'^\s*"((?:[^"\\]|\\.)*)":\s*"(sha256:[0-9a-f]{64})",?\s*$')
