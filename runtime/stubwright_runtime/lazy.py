@@ -62,10 +62,10 @@ def check(package: str, api: int) -> None:
         return
     served = f"version {API}" if OLDEST == API else f"versions {OLDEST} to {API}"
     is_newer = api > API and not _is_vendored(package)
-    remedy = "pip install --upgrade stubwright-runtime" if is_newer else "stubwright generate"
+    remedy = "install the runtime of a newer release" if is_newer else "run `stubwright generate`"
     raise IncompatibleRuntimeError(
         f"{package} was generated for version {api} of the interface of {_RUNTIME}; the one that is installed serves "
-        f"{served}. Run: {remedy}",
+        f"{served}; {remedy}",
         name=package,
     )
 

@@ -29,9 +29,9 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("needed", "oldest", "newest", "served", "remedy"),
     [
-        (2, 1, 1, "version 1", "pip install --upgrade stubwright-runtime"),
-        (4, 2, 3, "versions 2 to 3", "pip install --upgrade stubwright-runtime"),
-        (1, 2, 3, "versions 2 to 3", "stubwright generate"),
+        (2, 1, 1, "version 1", "install the runtime of a newer release"),
+        (4, 2, 3, "versions 2 to 3", "install the runtime of a newer release"),
+        (1, 2, 3, "versions 2 to 3", "run `stubwright generate`"),
     ],
 )
 def test_what_does_not_fit_is_one_error_that_says_what_to_run(
@@ -45,7 +45,7 @@ def test_what_does_not_fit_is_one_error_that_says_what_to_run(
         pass
     assert str(raised.value) == (
         f"sample_mcp was generated for version {needed} of the interface of stubwright_runtime; "
-        f"the one that is installed serves {served}. Run: {remedy}"
+        f"the one that is installed serves {served}; {remedy}"
     )
     assert isinstance(raised.value, ImportError)
     assert raised.value.name == "sample_mcp"
@@ -83,7 +83,7 @@ def test_a_server_with_a_policy_of_tomorrow_does_not_start(tmp_path: Path) -> No
     assert (
         done.stderr
         == "sample_mcp: the manifest of sample_mcp declares `policy.quota`, which this version of stubwright-runtime"
-        " does not support; upgrade it: pip install --upgrade stubwright-runtime\n"
+        " does not support; install the one of a newer release\n"
     )
 
 

@@ -18,6 +18,16 @@ def site(folder: Path, *names: str) -> Path:
         names: Distributions of this environment, perhaps with extras: `stubwright-runtime[rates]`.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for name, here in closure(*names).items():
+        for part in () if name in ("stubwright", "stubwright-runtime") else _parts(here):
+            source, target = Path(str(here.locate_file(part))), folder / part
+            if source.exists() and not target.is_symlink():
+                target.symlink_to(source)
+    return folder
+
+
+def closure(*names: str) -> dict[str, Distribution]:
+    """Return some distributions, perhaps with extras, and all that they need, by their names."""
     needed: dict[str, Distribution] = {}
     seen: set[tuple[str, frozenset[str]]] = set()
     waiting = [Requirement(name) for name in names]
@@ -28,12 +38,7 @@ def site(folder: Path, *names: str) -> Path:
             here = distribution(wanted.name)
             needed[key[0]] = here
             waiting += _requirements(here, key[1])
-    for name, here in needed.items():
-        for part in () if name in ("stubwright", "stubwright-runtime") else _parts(here):
-            source, target = Path(str(here.locate_file(part))), folder / part
-            if source.exists() and not target.is_symlink():
-                target.symlink_to(source)
-    return folder
+    return needed
 
 
 def _requirements(here: Distribution, extras: frozenset[str]) -> Iterator[Requirement]:

@@ -19,6 +19,7 @@ from stubwright.commands import (
     new,
     schema,
     targets,
+    wheels,
 )
 from stubwright.commands.asking import call, inspect_, list_
 from stubwright.commands.importing import import_, refresh
@@ -40,6 +41,7 @@ VERBS = (
     mock,
     docs,
     schema,
+    wheels,
     completion,
 )
 """The modules, in the order in which `--help` lists them."""

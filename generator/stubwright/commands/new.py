@@ -37,6 +37,11 @@ def add(verbs: Any) -> None:
         dest="origin",
         help=f"start from what another server offers, or from an API; KIND is {' or '.join(_ORIGINS)}",
     )
+    new.add_argument(
+        "--from-index",
+        action="store_true",
+        help="let installers fetch stubwright-runtime from your package index, and write no wheel of it",
+    )
     import_.add_selection(new, "with openapi: ")
     sources.options(new, only_after="--from")
     new.set_defaults(verb=_new)
@@ -47,7 +52,8 @@ def _new(arguments: argparse.Namespace) -> int:
 
     origin = _find_origin(arguments)
     try:
-        out(scaffold.create(arguments.name, Path(arguments.dir) if arguments.dir else None, origin))
+        folder = Path(arguments.dir) if arguments.dir else None
+        out(scaffold.create(arguments.name, folder, origin, is_published=arguments.from_index or scaffold.IS_PUBLISHED))
     except scaffold.NameRefusedError as error:
         raise UsageError(str(error)) from error
     except scaffold.ScaffoldError as error:

@@ -13,8 +13,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from stubwright import __version__, naming, package_data
 from stubwright.codegen import surface
@@ -22,10 +23,14 @@ from stubwright.codegen.source import render
 from stubwright.codegen.source.literals import comment, literal
 from stubwright.compile import pipeline
 from stubwright.compile.syntax import yamlwriter
-from stubwright.project import build
+from stubwright.project import build, wheels
 from stubwright.project.files import disk, lock, tree
 from stubwright.project.handwritten import handlers as handwritten
 from stubwright.pycode import Code, Name, code, join, trusted
+
+IS_PUBLISHED: Final = False
+"""Whether package indexes have `stubwright-runtime`. Until the first release, a stranger could put anything there under
+that name, so that new projects bring its wheel along and no command of theirs asks an index for it."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_. ][A-Za-z0-9]+)*")
 
@@ -47,13 +52,20 @@ class NameRefusedError(ScaffoldError):
     """No server can have that name."""
 
 
-def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] | None = None) -> str:
+def create(
+    name: str,
+    folder: Path | None = None,
+    origin: Callable[[], Origin] | None = None,
+    *,
+    is_published: bool = IS_PUBLISHED,
+) -> str:
     """Make a project and give the next steps to print.
 
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
         folder: Where to; by default a new folder with the server's name in the working folder.
         origin: Gives what it starts from instead of the example; asked when all else is fine.
+        is_published: Whether its installers can ask a package index for the runtime; otherwise it brings the wheel.
 
     Raises:
         NameRefusedError: The name cannot be used.
@@ -70,7 +82,8 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
-        staged = _fill(name, slug, origin() if origin is not None else None)
+        wheel = None if is_published else _pack_runtime()
+        staged = _fill(name, slug, origin() if origin is not None else None, wheel)
         try:
             place = target.resolve()  # a link to an empty folder stays
             place.mkdir(parents=True, exist_ok=True)
@@ -80,10 +93,20 @@ def create(name: str, folder: Path | None = None, origin: Callable[[], Origin] |
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
         raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
-    return _next_steps(target, slug, "specs/imported" if origin is not None else "specs")
+    return _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
 
 
-def _fill(name: str, slug: str, origin: Origin | None) -> Path:
+def _pack_runtime() -> wheels.Wheel:
+    try:
+        return wheels.pack_runtime()
+    except PackageNotFoundError:
+        raise ScaffoldError(
+            f"{wheels.RUNTIME} is not installed, so that there is nothing to make its wheel of: install it, or say "
+            "--from-index if your package index has it"
+        ) from None
+
+
+def _fill(name: str, slug: str, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
     """Make the whole project in a temporary folder."""
     stem = naming.server_stem(name)
     module = naming.handwritten_module(name)
@@ -99,6 +122,7 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
         "handwritten": module,
         "calls": False,
         "variables": [],
+        "wheel": None if wheel is None else trusted(wheel.name),
     }
     used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
     exported = used if origin is None else [Name("TOOLS"), client, Name("build_server"), Name("list_tools")]
@@ -109,7 +133,7 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
     )
     files = {
         "README.md": "README.md",
-        "wheels/README.md": "wheels.md",
+        **({} if wheel is None else {"wheels/README.md": "wheels.md"}),
         "mcp.json": "mcp.json",
         "Dockerfile": "Dockerfile",
         ".dockerignore": "dockerignore",
@@ -136,6 +160,8 @@ def _fill(name: str, slug: str, origin: Origin | None) -> Path:
 
     for path, template in files.items():
         write(path, template)
+    if wheel is not None:
+        (staged / "wheels" / wheel.name).write_bytes(wheel.data)
     schema = package_data.MANIFEST_SCHEMA.read_bytes()
     (staged / "specs" / "stubwright.schema.json").write_bytes(schema)
     values["requirements"] = _compile(staged, f"specs/{slug}.yaml")
@@ -243,18 +269,22 @@ def _distribution(slug: str) -> str:
     return naming.package(slug).replace("_", "-")
 
 
-def _next_steps(target: Path, slug: str, tools: str) -> str:
+def _next_steps(target: Path, slug: str, tools: str, wheel: wheels.Wheel | None) -> str:
     script = f".venv/bin/{_distribution(slug)}"
     served = f"{script} --http 127.0.0.1:8000"
+    runtime = "" if wheel is None else f"wheels/{wheel.name} "
     return f"""Made {target}.
 
 Next:
   cd {shlex.quote(str(target))}
+  {"stubwright dev".ljust(len(served))}  # serves on http://127.0.0.1:8000/mcp, and again after each save
+
+To test it, and to run it without stubwright:
   python3 -m venv .venv
-  .venv/bin/pip install -e . pytest
+  .venv/bin/pip install {runtime}-e . pytest
   .venv/bin/pytest
   {script.ljust(len(served))}  # serves on stdio
   {served}  # serves on http://127.0.0.1:8000/mcp
 
-The tools are in {tools}/{slug}.yaml; after a change, run `stubwright generate`.
+The tools are in {tools}/{slug}.yaml; after a change, run `stubwright generate`, unless `stubwright dev` runs.
 """

@@ -87,7 +87,7 @@ def check(package: Package) -> None:
     for words in _unknown(package):
         raise UnsupportedManifestError(
             f"the manifest of {package.name} declares `{words}`, which this version of stubwright-runtime does not"
-            " support; upgrade it: pip install --upgrade stubwright-runtime"
+            " support; install the one of a newer release"
         )
 
 

@@ -1,0 +1,41 @@
+"""`stubwright wheels`: the wheels of the runtime and of the compiler, for environments that cannot fetch them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared.console import err, out
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    wheels = verbs.add_parser("wheels", help="write the wheels of the runtime and of stubwright itself")
+    wheels.add_argument("-o", "--output", metavar="DIR", default="wheels", help="where to (default: wheels)")
+    wheels.add_argument("--runtime-only", action="store_true", help="only stubwright-runtime, which servers need")
+    wheels.set_defaults(verb=_wheels)
+
+
+def _wheels(arguments: argparse.Namespace) -> int:
+    from importlib.metadata import PackageNotFoundError
+
+    from stubwright.project import wheels
+    from stubwright.project.files.disk import write
+
+    folder = Path(arguments.output)
+    try:
+        packed = [wheels.pack_runtime(), *([] if arguments.runtime_only else [wheels.pack_compiler()])]
+        for wheel in packed:
+            folder.mkdir(parents=True, exist_ok=True)
+            write(folder / wheel.name, wheel.data)
+            out(f"{(folder / wheel.name).as_posix()}\n")
+    except PackageNotFoundError as error:
+        err(f"stubwright: {error.name} is not installed, so that there is nothing to make its wheel of")
+        return 1
+    except OSError as error:
+        err(f"stubwright: cannot write `{error.filename or folder}`: {error.strerror or error}")
+        return 1
+    return 0

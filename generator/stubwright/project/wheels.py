@@ -1,0 +1,91 @@
+"""The wheels of the runtime and of the compiler, made from what is installed, so that nothing has to be fetched.
+
+Takes nothing; gives the names and bytes of wheels (the binary distribution format). An editable install has its code in
+a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for the metadata of their own builds.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from stubwright import package_data
+
+RUNTIME: Final = "stubwright-runtime"
+COMPILER: Final = "stubwright"
+
+_OF_AN_INSTALL: Final = frozenset({"INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json", "uv_cache.json"})
+"""Files of `*.dist-info` that say how a distribution was installed, or that are made again."""
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+"""The oldest time that a zip archive can have: the same files make the same wheel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel: its file name, and its bytes."""
+
+    name: str
+    data: bytes
+
+
+def pack_runtime() -> Wheel:
+    """Return the wheel of the runtime that is installed.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
+    """
+    return _pack(RUNTIME, _read_files(package_data.RUNTIME, "stubwright_runtime"))
+
+
+def pack_compiler() -> Wheel:
+    """Return the wheel of this compiler.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: It is not installed as a distribution.
+    """
+    code = _read_files(package_data.ROOT, "stubwright")
+    return _pack(COMPILER, {**code, **_read_files(package_data.TEMPLATES, "stubwright/templates")})
+
+
+def _read_files(folder: Path, name: str) -> dict[str, bytes]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in paths}
+
+
+def _pack(distribution: str, code: Mapping[str, bytes]) -> Wheel:
+    here = metadata.distribution(distribution)
+    stem = f"{distribution.replace('-', '_')}-{here.version}"
+    files = dict(code)
+    for path in here.files or ():
+        folder, *rest = path.parts
+        if folder.endswith(".dist-info") and rest and rest[0] not in _OF_AN_INSTALL:
+            files[f"{stem}.dist-info/{'/'.join(rest)}"] = path.read_binary()
+    files[f"{stem}.dist-info/WHEEL"] = (
+        b"Wheel-Version: 1.0\nGenerator: stubwright\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    record = f"{stem}.dist-info/RECORD"
+    rows = [f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in files.items()]
+    files[record] = "".join([*rows, f"{record},,\n"]).encode()
+    return Wheel(f"{stem}-py3-none-any.whl", _zip(files))
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in files.items():
+            entry = zipfile.ZipInfo(path, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data)
+    return buffer.getvalue()
