@@ -59,6 +59,11 @@ FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "b
 MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
 """Modules and folders of `models/`, which a tool's module must not shadow."""
 
+_DEVICES = frozenset(
+    {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
+)
+"""Names that Windows has for devices, in every folder, in any case and with any extension."""
+
 # What generated annotations, pydantic's `BaseModel` and its metaclass need; `model_…` is known by the prefix.
 _FIELD_NAMES = (
     ANNOTATION_NAMES
@@ -98,6 +103,16 @@ class Names:
 def is_importable(name: str) -> bool:
     """Whether Python can import something of this name."""
     return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows allows no module or folder of this name."""
+    return name.lower() in _DEVICES
+
+
+def _module(name: str) -> Name:
+    """A module or folder of that name, with a `_` at its end if Windows could not check it out."""
+    return Name(f"{name}_" if is_device(name) else name)
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -141,7 +156,7 @@ def tool(name: str, python_name: str | None = None) -> Names:
     return Names(
         method=method_name,
         stem=pascal(method_name),
-        module=method_name + "_" if method_name in MODEL_PACKAGES else method_name,
+        module=method_name + "_" if method_name in MODEL_PACKAGES else _module(method_name),
     )
 
 
@@ -152,7 +167,7 @@ def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
     """
     verb = "prompt" if kind == "prompt" else "read"
     method_name = Name(python_name or f"{verb}_{_identifier(_lower('_'.join(words(name)))).strip('_')}".rstrip("_"))
-    return Names(method=method_name, stem=pascal(method_name), module=method_name)
+    return Names(method=method_name, stem=pascal(method_name), module=_module(method_name))
 
 
 def completion(names: Names) -> Name:
@@ -238,7 +253,7 @@ def toolset_client(stem: Name, toolset: str) -> Name:
 def shared(name: str) -> Names:
     """The Python names of the shared schema called `name` under `schemas:`: its class and its module."""
     snake = Name(method(name).rstrip("_"))
-    return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else snake)
+    return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake))
 
 
 def shared_class(names: Names) -> Name:

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 import os
 import posixpath
+from pathlib import PurePath
+
+
+def normal(path: str, system: type[PurePath] = PurePath) -> str:
+    """Return a path from the command line with `/` between folders, as the compiler has it; Windows also takes `\\`."""
+    return posixpath.normpath(system(path).as_posix())
 
 
 def leaves(path: str, folder: str = "") -> bool:

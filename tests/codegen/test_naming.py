@@ -52,6 +52,22 @@ def test_a_module_does_not_shadow_a_folder_of_models(wire: str) -> None:
     assert naming.tool(wire) == naming.Names(Name(wire), Name(wire.title()), Name(f"{wire}_"))
 
 
+@pytest.mark.parametrize("wire", ["con", "AUX", "Nul", "prn", "com1", "COM9", "lpt-1", "LPT9"])
+def test_a_module_has_no_name_that_windows_reserves(wire: str) -> None:
+    names = naming.tool(wire)
+    joined = wire.lower().replace("-", "_")
+    assert names.method == joined
+    assert names.module == (joined if "-" in wire else f"{joined}_")
+    assert naming.shared(wire).module == names.module
+    upper = joined.upper()
+    assert naming.tool("other", upper) == naming.Names(
+        Name(upper), naming.pascal(Name(upper)), Name(upper if "-" in wire else f"{upper}_")
+    )
+    assert naming.primitive("prompt", "other", joined).module == names.module
+    assert not naming.is_device(naming.package(wire)), "which ends in `_mcp`"
+    assert not naming.is_device(naming.handwritten_module(wire))
+
+
 @pytest.mark.parametrize(
     ("server", "package", "stem"),
     [

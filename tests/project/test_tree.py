@@ -45,6 +45,10 @@ def contents(output: Path) -> dict[str, str]:
     return {path.relative_to(output).as_posix(): path.read_text() for path in files}
 
 
+def crlf(data: bytes) -> bytes:
+    return data.replace(b"\n", b"\r\n")
+
+
 def codes(changes: Changes) -> list[str]:
     return [diagnostic.code for diagnostic in changes.diagnostics]
 
@@ -94,10 +98,41 @@ def test_an_edited_file_is_left_alone_until_forced(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("edited")
     changes = write(tmp_path, {"a.py": "2", "b.py": "3"})
     assert codes(changes) == ["SW402"]
-    assert contents(tmp_path) == {"a.py": "edited", "b.py": "3"}
+    assert contents(tmp_path) == {"a.py": "edited"}
     assert codes(write(tmp_path, {"a.py": "2", "b.py": "3"})) == ["SW402"]
     assert codes(write(tmp_path, {"a.py": "2", "b.py": "3"}, force=True)) == []
     assert contents(tmp_path) == {"a.py": "2", "b.py": "3"}
+
+
+def test_what_is_refused_leaves_the_lock_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "1", "b.py": "1"})
+    before = (tmp_path / lock.NAME).read_bytes()
+    (tmp_path / "a.py").write_text("edited")
+    assert codes(write(tmp_path, {"a.py": "2", "c.py": "3"})) == ["SW402"]
+    assert (tmp_path / lock.NAME).read_bytes() == before
+    assert contents(tmp_path) == {"a.py": "edited", "b.py": "1"}
+
+
+def test_other_ends_of_lines_are_no_edit_but_are_mended_by_force(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "1\n", "b.py": "2\r\n", "c.py": "3\n"})
+    before = (tmp_path / lock.NAME).read_bytes()
+    for path, data in (("a.py", b"1\r\n"), ("b.py", b"2\n"), ("c.py", b"3\r\n"), (lock.NAME, crlf(before))):
+        (tmp_path / path).write_bytes(data)
+    changes = write(tmp_path, {"a.py": "1\n", "b.py": "2\r\n", "c.py": "3\n"})
+    assert (changes.changes, changes.diagnostics, changes.kept) == ((), (), 3)
+    assert (tmp_path / lock.NAME).read_bytes() == crlf(before)
+    changes = write(tmp_path, {"a.py": "4\n", "b.py": "2\r\n"})
+    assert codes(changes) == []
+    assert (tmp_path / "a.py").read_bytes() == b"4\n"
+    assert not (tmp_path / "c.py").exists()
+    write(tmp_path, {"a.py": "4\n", "b.py": "2\r\n"}, force=True)
+    assert (tmp_path / "b.py").read_bytes() == b"2\r\n"
+
+
+def test_a_file_that_is_not_text_has_no_ends_of_lines(tmp_path: Path) -> None:
+    write(tmp_path, {"a.bin": "\0\n"})
+    (tmp_path / "a.bin").write_bytes(b"\0\r\n")
+    assert codes(write(tmp_path, {"a.bin": "\0\n"})) == ["SW402"]
 
 
 def test_an_edited_file_that_is_no_longer_made_stays(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_it_is_written_once_and_verbatim(capsys: pytest.CaptureFixture[str]) -> 
     there = files(FOLDER)
     attributes = there.pop(".gitattributes")
     assert there == files(package_data.RUNTIME)
-    assert attributes == b"* linguist-generated=true\n"
+    assert attributes == b"* linguist-generated=true text eol=lf\n"
     assert f"generated/stubwright_runtime: {len(there) + 1} files written\n" in capsys.readouterr().out
     assert cli.run(["generate"]) == 0
     assert capsys.readouterr().out == "specs/weather.yaml: up to date\n"

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import tarfile
 import tempfile
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import pytest
 
+from stubwright import paths
 from stubwright.project.files import disk, locking
 from stubwright_runtime.tasks.engines import worker
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from stubwright.project.files import locking
 with locking.by_file(Path(sys.argv[1])):
     print("held", flush=True)
@@ -74,6 +76,18 @@ def test_a_worker_does_without_signals(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(BegunError):
         asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("given", "path"), [(r"specs\weather.yaml", "specs/weather.yaml"), (r".\a\..\b.yaml", "b.yaml"), ("a/b", "a/b")]
+)
+def test_a_manifest_may_be_given_with_backslashes(given: str, path: str) -> None:
+    assert paths.normal(given, PureWindowsPath) == path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a backslash is between folders there")
+def test_a_backslash_is_part_of_a_name_elsewhere() -> None:
+    assert paths.normal(r"./specs\weather.yaml") == r"specs\weather.yaml"
 
 
 @pytest.mark.parametrize(("refusals", "moves"), [(0, True), (2, True), (3, True), (4, False)])

@@ -1,8 +1,9 @@
-"""Digests: of bytes, and of stubwright itself."""
+"""Digests: of bytes, and of stubwright itself; and which bytes are the same text."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Container
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,25 @@ from stubwright import package_data
 def digest(data: bytes) -> str:
     """The digest of some bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def with_lf(data: bytes) -> bytes:
+    """Return a text with LF at the end of each line; what contains NUL is not text, and stays as it is.
+
+    Git may write the files of a checkout with CRLF (`core.autocrlf`), so nothing that all checkouts share may depend on
+    which of the two it was.
+    """
+    return data if b"\0" in data else data.replace(b"\r\n", b"\n")
+
+
+def is_same_text(one: bytes, other: bytes) -> bool:
+    """Whether two files are equal, or differ only in the ends of their lines."""
+    return one == other or with_lf(one) == with_lf(other)
+
+
+def is_in(digests: Container[str], data: bytes) -> bool:
+    """Whether one of these digests is of `data`, or of the same text with LF."""
+    return digest(data) in digests or digest(with_lf(data)) in digests
 
 
 @cache
@@ -27,5 +47,5 @@ def of_generator() -> str:
             is_elsewhere = folder != templates and path.is_relative_to(templates)
             if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and not is_elsewhere and path.is_file():
                 sha256.update(path.relative_to(folder).as_posix().encode())
-                sha256.update(path.read_bytes())
+                sha256.update(with_lf(path.read_bytes()))
     return f"sha256:{sha256.hexdigest()}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from stubwright.compile.handles import declared
 from stubwright.compile.resolve import meant, to_json
 from stubwright.compile.syntax import yamlwriter
-from stubwright.incremental.digests import digest, of_generator
+from stubwright.incremental.digests import digest, of_generator, with_lf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
         manifest.refs,
         {key: value for key, value in manifest.document.items() if key != "tools"},
         [entry.get("stubwright") for entry in manifest.document["tools"]],
-        [[path, digest(data)] for path, data in sorted(manifest.files.items())],
+        [[path, digest(with_lf(data))] for path, data in sorted(manifest.files.items())],
         list(tools.items()),
         [[shared.name, shared.circle, shared.schema.own] for shared in manifest.shared],
     ]

@@ -157,7 +157,7 @@ def _built(
     artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
     changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
     is_settled = not changes.changes and not changes.diagnostics and changes.lock == known
-    proof = begun().prove(artifacts) if writes and changes.changes else None
+    proof = begun().prove(artifacts) if writes and changes.changes and not changes.refused else None
     if proof is not None and proof.diagnostics:
         return replace(result, diagnostics=(*result.diagnostics, *proof.diagnostics), failed=True)
 

@@ -156,7 +156,7 @@ def _fill(name: str, slug: str, origin: Origin | None, wheel: wheels.Wheel | Non
         file = staged / path
         file.parent.mkdir(parents=True, exist_ok=True)
         text = trusted(templates.get_template(f"{template}.jinja").render(values))
-        file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8")
+        file.write_text(render.python(text) if path.endswith(".py") else text, "utf-8", newline="\n")
 
     for path, template in files.items():
         write(path, template)
@@ -182,8 +182,10 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     manifest = folder / "specs" / values["file"]
     (folder / "specs" / "imported").mkdir(parents=True)
     again = comment(f"imported again: stubwright import {origin.again} --fragment -o specs/{imported}")
-    manifest.write_text(_MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8")
-    (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8")
+    manifest.write_text(
+        _MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8", newline="\n"
+    )
+    (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8", newline="\n")
     checked = pipeline.compile_manifest(str(manifest), disk.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")

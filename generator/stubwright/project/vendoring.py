@@ -12,7 +12,7 @@ from importlib import metadata
 from packaging.requirements import Requirement
 
 from stubwright import package_data
-from stubwright.codegen.pages.artifacts import RUNTIME, Artifact
+from stubwright.codegen.pages.artifacts import ATTRIBUTES, RUNTIME, Artifact
 from stubwright.incremental import digests
 from stubwright.project.files import lock, tree
 
@@ -27,8 +27,10 @@ def artifacts() -> tuple[Artifact, ...]:
     """The files of the runtime, as they are installed."""
     root = package_data.RUNTIME
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    attributes = Artifact(f"{FOLDER}/.gitattributes", b"* linguist-generated=true\n")
-    files = (Artifact(f"{FOLDER}/{path.relative_to(root).as_posix()}", path.read_bytes()) for path in paths)
+    attributes = Artifact(f"{FOLDER}/.gitattributes", ATTRIBUTES)
+    files = (
+        Artifact(f"{FOLDER}/{path.relative_to(root).as_posix()}", digests.with_lf(path.read_bytes())) for path in paths
+    )
     return (attributes, *files)
 
 

@@ -21,6 +21,7 @@ from ..values.terminal import replace_controls, to_one_line
 from .execution.threads import THREADS
 from .handlers import check
 from .handlers.loading import Handwritten, StartError, refuse
+from .transports import printing
 from .transports.signals import end_without_threads, stop_signals
 
 if TYPE_CHECKING:
@@ -53,12 +54,13 @@ def main(package: Package, argv: Sequence[str] | None = None, *, verifier: Token
     set_up(options.log_level)
     handwritten = Handwritten(options.handlers, package)
     try:
-        if options.command == "worker":
-            _work(handwritten, options)
-        elif options.http is None:
-            _serve_stdio(handwritten, options)
-        else:
-            _serve_http(handwritten, options, verifier)
+        with printing.escaped():
+            if options.command == "worker":
+                _work(handwritten, options)
+            elif options.http is None:
+                _serve_stdio(handwritten, options)
+            else:
+                _serve_http(handwritten, options, verifier)
     except StartError as error:
         _tell(f"{package.name}: {error}")
         raise SystemExit(error.status) from None

@@ -112,6 +112,42 @@ def test_nothing_but_messages_goes_out(server: Process) -> None:
     assert log.split() == ["importing", "ENTERED", "printed", "from", "a", "child", "LEFT"]
 
 
+@pytest.fixture
+def checkmarks(project: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Handlers that print what standard output, as Windows has it, cannot encode."""
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    printing = HANDLERS.replace('print("importing"', 'print("importing \u2713"').replace(
+        '"printed"', '"printed \u2713"'
+    )
+    (project / "checkmarks.py").write_text(printing, "utf-8")
+    return "checkmarks:Weather"
+
+
+def test_what_cannot_be_encoded_is_printed_as_an_escape(project: Path, checkmarks: str) -> None:
+    process = Process(project, "--handlers", checkmarks, python=[sys.executable])
+    process.send("initialize", {**HELLO, "protocolVersion": "2025-11-25"})
+    assert process.receive()["result"]["serverInfo"]["name"] == "weather"
+    process.call("say", text="answer")
+    assert process.receive()["result"]["content"] == [{"type": "text", "text": "answer"}]
+    process.close()
+    status, log, rest = process.end()
+    assert (status, rest) == (0, b"")
+    assert [line for line in log.splitlines() if "\\" in line] == ["importing \\u2713", "printed \\u2713"]
+
+
+def test_what_cannot_be_encoded_is_printed_as_an_escape_over_http_too(project: Path, checkmarks: str) -> None:
+    process = Process(project, "--handlers", checkmarks, "--http", "127.0.0.1:0", python=[sys.executable])
+    process.close()  # which the handler reads to its end
+    with httpx2.Client(timeout=20) as http:
+        send = spoken(http, process.url(), "2026-07-28")
+        answer = send(7, "tools/call", {"name": "say", "arguments": {"text": "answer"}})
+    process.popen.send_signal(signal.SIGTERM)
+    status, _, rest = process.end()
+    assert "answer" in str(answer), answer
+    assert status == 0
+    assert rest.splitlines()[:2] == [b"importing \\u2713", b"printed \\u2713"]
+
+
 def test_big_messages_and_half_characters(server: Process) -> None:
     server.call("say", size=3_000_000, padding="y" * 1_000_000)
     assert len(server.receive()["result"]["content"][0]["text"]) == 3_000_000

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stubwright import paths
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     if output is not None and not output.strip():
         raise UsageError("-o is empty; name a folder, such as `-o generated`")
     found_project, problems = project.find()
-    manifests = tuple(dict.fromkeys(map(posixpath.normpath, arguments.manifests)))
+    manifests = tuple(dict.fromkeys(map(paths.normal, arguments.manifests)))
     if problems and not manifests:
         printer.add(problems)
         return None
@@ -56,7 +55,7 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
     target = build.Target(
         Path(output or configured_output or usual),
-        told=configured_output is not None and os.path.normpath(output or configured_output) == configured_output,
+        told=configured_output is not None and paths.normal(output or configured_output) == configured_output,
         handlers=project.HANDLERS if found_project is None else found_project.handlers,
         is_vendored=found_project is not None and found_project.is_vendored,
     )

@@ -200,8 +200,11 @@ def _package(resolved: Resolved) -> tuple[str, Place]:
 
 
 def writable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No file or folder is called by a name that is longer than disks take."""
+    """No file or folder has a name that is longer than disks take, and the package none that Windows reserves."""
     package_name, at = _package(resolved)
+    if naming.is_device(package_name):
+        message = f"`{package_name}` cannot be written on Windows, which reserves this name"
+        yield Diagnostic("SW406", message, at, f"use `{package_name.lower()}_mcp`")
     named = [(package_name, at, "write a shorter `python.package`")]
     modelled = [*resolved.tools]
     if "server" in (resolved.entry.get("emit") or ("server",)):

@@ -75,7 +75,7 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
 
 def is_imported(text: str) -> bool:
     """Whether a file says that it was imported, so that another import may replace it."""
-    return text.startswith(_FIRST_LINES)
+    return text.replace("\r\n", "\n").startswith(_FIRST_LINES)
 
 
 def origin(text: str) -> Origin | None:

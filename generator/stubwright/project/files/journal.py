@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from stubwright import __version__
+from stubwright.incremental import digests
 from stubwright.project.files import inside, lock, locking
 from stubwright.project.files.disk import patiently, stage
 from stubwright.project.files.layout import above
@@ -43,7 +44,7 @@ def read_lock(output: Path) -> lock.Lock:
 
 def _loaded(data: bytes) -> lock.Lock:
     try:
-        return lock.load(data.decode())
+        return lock.load(digests.with_lf(data).decode())
     except UnicodeDecodeError as error:
         raise lock.LockError("it is not UTF-8") from error
 

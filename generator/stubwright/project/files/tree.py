@@ -3,6 +3,7 @@
 Takes the artifacts of a manifest and the lock; gives the changes, and carries them out. Everything is written beside
 its target first and moved into place when all of it is on disk, the lock last: a failure leaves the old tree. A file
 that the lock does not list, or that was edited since, is never overwritten or deleted, nor is anything behind a link.
+A file that differs in the ends of its lines alone is unchanged: git may have written it so.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has to happen to a tree, and what stands in the way; where that `refused` all, nothing has to happen."""
+    """What has to happen to a tree, and what stands in the way; if that `refused` all, none of it happens."""
 
     changes: tuple[Change, ...]
     kept: int
@@ -85,7 +86,7 @@ class Package:
         """A file of the package; None where it is gone or was edited."""
         data = self.tree.read(f"{self.name}/{path}")
         seen = self.entry.files.get(f"{self.name}/{path}", ())
-        return data.decode() if data is not None and digests.digest(data) in seen else None
+        return digests.with_lf(data).decode() if data is not None and digests.is_in(seen, data) else None
 
 
 def generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
@@ -123,6 +124,7 @@ def compare(
     before = known.manifests.get(manifest, lock.Entry(""))
     changes: list[Change] = []
     problems: list[Diagnostic] = []
+    edited: list[Diagnostic] = []
     foreign: list[Diagnostic] = []
     files: dict[str, frozenset[str]] = {}
     unchanged = 0
@@ -132,26 +134,25 @@ def compare(
             message = f"`{shown(output, artifact.path)}` is already made from `{owner}`"
             return _refused(known, [Diagnostic("SW401", message, at, _TWO_SERVERS)])
         disk = tree.read(artifact.path)
-        files[artifact.path] = frozenset({digests.digest(artifact.data)})
+        files[artifact.path] = frozenset({digests.digest(digests.with_lf(artifact.data))})
         if (barred := tree.barred(artifact.path)) is not None:
             foreign.append(_in_the_way(output, artifact.path, barred))
             continue
-        if disk == artifact.data:
+        if disk is not None and digests.is_same_text(disk, artifact.data) and (disk == artifact.data or not force):
             unchanged += 1
             continue
         name = shown(output, artifact.path)
         ours = artifact.path in before.files or _marked(tree, artifact.path, disk)
-        untouched = disk is None or digests.digest(disk) in before.files.get(artifact.path, ())
+        untouched = disk is None or digests.is_in(before.files.get(artifact.path, ()), disk)
         if untouched or (force and ours):
             changes.append(Change(artifact.path, disk, artifact.data))
         elif ours:
-            files[artifact.path] = before.files.get(artifact.path, files[artifact.path])
-            problems.append(
+            edited.append(
                 Diagnostic(
                     "SW402",
                     "this generated file was edited by hand, and is left as it is",
                     Place(name),
-                    "move your change out of the generated file, or overwrite it with `--force`",
+                    "move your change out of the generated file, or overwrite it with `--force`; nothing was written",
                 )
             )
         else:
@@ -169,7 +170,7 @@ def compare(
         disk = tree.read(path)
         if disk is None and tree.barred(path) is None:
             continue
-        if disk is not None and (force or digests.digest(disk) in seen):
+        if disk is not None and (force or digests.is_in(seen, disk)):
             changes.append(Change(path, disk, None))
         else:
             problems.append(
@@ -180,6 +181,8 @@ def compare(
                     "delete it, or keep it: it is no longer stubwright's",
                 )
             )
+    if edited:  # the changes are shown, but a part of a package would fit neither the old manifest nor the new one
+        return Changes(tuple(changes), unchanged, known, (*edited, *problems), refused=True)
     others = {path for each in known.manifests.values() for path in each.files} - gone.keys()
     left = above_each(gone) - above_each({*planned, *others})
     problems += [
@@ -259,7 +262,7 @@ _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "p
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
     """Whether a file says itself that stubwright wrote it, or where it cannot, its package does."""
-    if disk is None or disk.startswith((MARK, RUNTIME_MARK)):
+    if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
     beside = tree.read(f"{package}/__init__.py") or b""
@@ -336,7 +339,8 @@ def apply(output: Path, changes: Changes) -> None:
     if changes.refused:
         return
     text = lock.dump(changes.lock).encode()
-    is_listed = inside.regular(output / lock.NAME) == text
+    written_lock = inside.regular(output / lock.NAME)
+    is_listed = written_lock is not None and digests.is_same_text(written_lock, text)
     if is_listed and not changes.changes:
         return
     run = os.urandom(8).hex()

@@ -116,5 +116,7 @@ def _format_time(when: datetime) -> str:
 
 
 def _open(path: Path) -> int:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):  # without the last one, Windows writes CRLF after each record
+        flags |= getattr(os, name, 0)
     return os.open(path, flags, 0o600)

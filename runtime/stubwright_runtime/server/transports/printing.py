@@ -1,0 +1,30 @@
+"""What handlers print, which must not fail their calls.
+
+Takes standard output as Python opened it. On Windows, and wherever `PYTHONIOENCODING` says so, it has an encoding that
+lacks most characters, and a `print("✓")` raises an exception there.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+@contextmanager
+def escaped() -> Generator[None, None, None]:
+    """Print characters that standard output cannot encode as escapes, as standard error does, until the block ends."""
+    stdout = sys.stdout
+    if not isinstance(stdout, io.TextIOWrapper):
+        yield
+        return
+    before = stdout.errors
+    stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        stdout.reconfigure(errors=before)
