@@ -190,7 +190,7 @@ class Binding:
 
                 await report_drift(binding.__stubwright__[0], cls._package.tools, options, drift)
 
-        return Connection(client, binding, cls._package.name, subscriptions.close, opened)
+        return Connection(client, binding, cls._package.name, subscriptions.close, opened, in_flight.fail)
 
     def with_options(
         self,
