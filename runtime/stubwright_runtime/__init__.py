@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .client.core.connect_errors import Forbidden as Forbidden
     from .client.core.connect_errors import NotMCP as NotMCP
     from .client.core.connect_errors import ServerExited as ServerExited
+    from .client.core.connect_errors import SessionLost as SessionLost
     from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.deviation import DeviatingResult as DeviatingResult
     from .client.core.errors import CallRefused as CallRefused
@@ -75,7 +76,14 @@ else:
         __name__,
         {
             ".mcp.elicitation_answers": ("Accepted", "Cancelled", "Declined"),
-            ".client.core.connect_errors": ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "Unauthorized"),
+            ".client.core.connect_errors": (
+                "ConnectError",
+                "Forbidden",
+                "NotMCP",
+                "ServerExited",
+                "SessionLost",
+                "Unauthorized",
+            ),
             ".client.core.deviation": ("DeviatingResult",),
             ".client.features.drift": ("DriftError", "DriftWarning"),
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),

@@ -19,7 +19,7 @@ _CLIENT: Final = (
     *("OMIT", "Omit", "Question", "ResourceUpdated", "ResultTooLarge", "ToolFailed"),
     *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
 )
-_CONNECTING: Final = ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "Unauthorized")
+_CONNECTING: Final = ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "SessionLost", "Unauthorized")
 _AROUND: Final = ("HandlerCall", "Proceed")
 _YIELDING: Final = frozenset({*_CONNECTING, *_AROUND})
 """These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""

@@ -5,6 +5,7 @@
         ├── Unauthorized  it wants a token, or another one (401)
         ├── Forbidden     it does not allow this to this caller (403)
         ├── NotMCP        what answers is no MCP server
+        ├── SessionLost   it does not know the client's session any more, nor a new one (404)
         └── ServerExited  the command ended
 
 Each is raised when a connection is opened, and by any request of an open one. They are kinds of `mcp.MCPError`, so that
@@ -70,6 +71,13 @@ class Forbidden(ConnectError):
 
 class NotMCP(ConnectError):
     """What answers at the URL does not speak MCP, such as a web site."""
+
+
+class SessionLost(ConnectError):
+    """The server does not know the client's session any more (404), and a new one did not help.
+
+    The request was not run. The next request tries again to begin a session.
+    """
 
 
 class ServerExited(ConnectError):

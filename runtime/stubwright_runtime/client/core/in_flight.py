@@ -61,6 +61,7 @@ class InFlight:
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []
         self._questions = 0
+        self._failure: Exception | None = None
 
     @property
     def is_asking(self) -> bool:
@@ -77,10 +78,12 @@ class InFlight:
 
         Raises:
             mcp.MCPError: It took longer (`REQUEST_TIMEOUT`).
-            Exception: What a callback raised when the server asked in the middle of this request.
+            Exception: What a callback raised when the server asked in the middle of this request; or what `fail` got.
         """
         import anyio
 
+        if self._failure is not None:
+            raise self._failure
         request = _Request(anyio.CancelScope(), math.inf if seconds is None else seconds, is_asked_in)
         if not self._questions:
             request.resume_clock(anyio.current_time())
@@ -97,6 +100,13 @@ class InFlight:
             from mcp_types import REQUEST_TIMEOUT
 
             raise MCPError(code=REQUEST_TIMEOUT, message=f"the server did not answer in {seconds} seconds")
+
+    def fail(self, error: Exception) -> None:
+        """End all requests, those to come, too, with what ended the connection."""
+        self._failure = error
+        for request in self._requests:
+            request.error = error
+            request.scope.cancel()
 
     @contextmanager
     def question(self) -> Generator[None, None, None]:

@@ -17,6 +17,7 @@ from ...observability.logs import named_after, redact_library_logs
 from ..core.errors import make_safe_to_show
 from .bounds import MAX_RESULT_BYTES, Bounds
 from .guarded import describe_problems, explain
+from .own_task import OwnTask
 from .tolerant import TolerantTransport
 
 if TYPE_CHECKING:
@@ -137,22 +138,29 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         package: str,
         closing: Callable[[], None] | None = None,
         opened: Callable[[], Awaitable[None]] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """Take a client that is not open yet, what the block is given, and what is told when the block ends.
 
         Lines of the log are those of `package`.
         `opened` is called when the connection is open; what it raises closes the connection again.
+        `failed` is called with what ended the connection before the block did.
         """
         self._client = client
         self._made = value
         self._package = package
         self._closing = closing
         self._opened = opened
+        self._failed = failed
+        self._task: OwnTask | None = None
 
     async def __aenter__(self) -> _T:
         """Open the connection and agree on a revision of the protocol.
 
+        The connection lives in a task of its own, so that another task than this one may close it.
+
         Raises:
+            RuntimeError: The event loop is not asyncio's.
             OSError: The command cannot be started.
             ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotMCP` or
                 `ServerExited`.
@@ -160,11 +168,13 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """
         redact_library_logs()
+        task = OwnTask(self._client, f"{self._package} connection", self._failed_early)
         try:
             with named_after(self._package):  # and in what the connection begins, too
-                await self._client.__aenter__()
+                await task.open()
         except ExceptionGroup as group:
             raise make_safe_to_show(_describe_refusal(_unwrap_only(group), self._client)) from None
+        self._task = task
         if self._opened is not None:
             try:
                 await self._opened()
@@ -179,12 +189,19 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
         if self._closing is not None:
             self._closing()
-        if isinstance(error, Exception):
-            kind = error = trace = None
+        task, self._task = self._task, None
+        if task is None:
+            return
         try:
-            await self._client.__aexit__(kind, error, trace)
+            await task.close(cancel=error is not None and not isinstance(error, Exception))
         except ExceptionGroup as group:
-            raise make_safe_to_show(_unwrap_only(group)) from None
+            only = _unwrap_only(group)
+            if only is not error:  # a request of the block has raised it already
+                raise make_safe_to_show(only) from None
+
+    def _failed_early(self, error: Exception) -> None:
+        if self._failed is not None:
+            self._failed(_unwrap_only(error) if _is_group(error) else error)
 
 
 def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> MessageHandlerFnT:

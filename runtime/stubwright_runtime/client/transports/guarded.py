@@ -7,8 +7,11 @@ while the caller waits. It understands nothing of what is said.
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import deque
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -18,9 +21,11 @@ from ...values.json import Json, is_group
 from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .process import ProcessTransport
 from .refusals import Refusal
+from .renewal import Renewal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+    from contextvars import Context
     from types import TracebackType
 
     from anyio import CancelScope, Event
@@ -74,12 +79,24 @@ def describe_problems(error: ValidationError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
-    """A request that is under way: its method, the revision that it is in, and the bound of its answer."""
+class UnderWay:
+    """A request that is under way.
 
+    Attributes:
+        item: The request as it is sent.
+        method: Its method.
+        revision: The revision that it is in.
+        bound: The bound of its answer.
+        context: The context of its caller, in which it is sent.
+        is_sent_again: Whether it was refused before, with a session that the server did not know.
+    """
+
+    item: SessionMessage
     method: str
     revision: str
     bound: Bound
+    context: Context
+    is_sent_again: bool = False
 
 
 class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]):
@@ -114,11 +131,13 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         self._bounds = None if self._process is None else self._process.bounds
         if self._process is not None:
             self._process.longest, self._process.too_large = self._longest, self._too_large
-        self._under_way: dict[RequestId, _Request] = {}
+        self._renewal = Renewal(self._send_own, self._send_again, self._refuse_session) if self.over_http else None
+        self._under_way: dict[RequestId, UnderWay] = {}
         self._address = address
         self._telemetry: Telemetry | None = None
         self._opened = self._open()
         self._reading: _Reading | None = None
+        self._writing: _Writing | None = None
         self._late: TaskGroup | None = None
 
     async def __aenter__(self) -> TransportStreams:
@@ -131,9 +150,9 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         """Close it."""
         return await self._opened.__aexit__(exc_type, exc_val, exc_tb)
 
-    def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """What the client is given for something that came."""
-        from mcp_types import JSONRPCError, JSONRPCNotification
+    def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        """What the client is given for something that came; `None` for nothing."""
+        from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
         line = None if self._process is None else self._process.line
         if isinstance(item, Exception):
@@ -147,6 +166,15 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         key = _answered_id(item)
         request = self._under_way.pop("" if key is None else key, None)
         refusal = self._refusals.pop(str(key), None)
+        if self._renewal is not None and key is not None:
+            if self._renewal.take_answer(key, item, refusal):
+                return None
+            if request is not None and refusal is not None and refusal.kind == "session_lost":
+                if self._renewal.accept(key, request, refusal):
+                    self._renew()
+                    return None
+            elif request is not None and isinstance(item.message, JSONRPCResponse):
+                self._renewal.note_success(request, item.message.result)
         if refusal is not None and isinstance(item.message, JSONRPCError):
             item.message.error.data = replace(refusal, data=item.message.error.data)
         if line is not None and not line.is_text:
@@ -186,7 +214,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
             bound = Bounds(None).bound_of_request() if self._bounds is None else self._bounds.bound_of_request()
-            self._under_way[message.id] = _Request(message.method, revision, bound)
+            self._under_way[message.id] = UnderWay(item, message.method, revision, bound, copy_context())
             if self._telemetry is not None:
                 self._telemetry.record_request(message)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -226,12 +254,12 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         done = anyio.Event()
         async with anyio.create_task_group() as tasks:
             read, write = await tasks.start(self._hold, done)
-            self._reading = _Reading(read, self)
+            self._reading, self._writing = _Reading(read, self), _Writing(write, self)
             self._telemetry = Telemetry(self._address)
             try:
                 async with anyio.create_task_group() as self._late:
                     try:
-                        yield self._reading, _Writing(write, self)
+                        yield self._reading, self._writing
                     finally:
                         self._late.cancel_scope.deadline = anyio.current_time() + _LATE
             finally:
@@ -248,6 +276,54 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
         if self._late is not None:
             self._late.start_soon(sent)
+
+    def hold_back(self, item: SessionMessage) -> bool:
+        """Return whether a message is not to be sent now, since there is no session."""
+        from mcp_types import JSONRPCRequest
+
+        renewal, key = self._renewal, _cancelled_id(item)
+        if renewal is None:
+            return False
+        if key is not None:
+            return renewal.forget(key)
+        if not renewal.is_running or not isinstance(item.message, JSONRPCRequest):
+            return False
+        renewal.hold(item.message.id, self._under_way.pop(item.message.id))
+        return True
+
+    def _renew(self) -> None:
+        if self._renewal is not None and self._late is not None and not self._renewal.is_running:
+            self._renewal.is_running = True
+            self._late.start_soon(self._run_renewal, self._renewal)
+
+    async def _run_renewal(self, renewal: Renewal) -> None:
+        import anyio
+
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # the end of the connection says why
+            await renewal.run()
+
+    async def _send_own(self, item: SessionMessage) -> None:
+        if self._writing is not None:
+            await self._writing.send_unseen(item)
+
+    async def _send_again(self, request: UnderWay) -> None:
+        """Send a request of a caller, in the context of that caller."""
+        from mcp_types import JSONRPCRequest
+
+        message = request.item.message
+        if isinstance(message, JSONRPCRequest):
+            self._under_way[message.id] = request
+        await asyncio.create_task(self._send_own(request.item), context=request.context)
+
+    def _refuse_session(self, request: UnderWay, refusal: Refusal) -> None:
+        """Answer a request for which there is no session."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, JSONRPCRequest
+
+        message = request.item.message
+        if self._reading is not None and isinstance(message, JSONRPCRequest):
+            error = ErrorData(code=INVALID_REQUEST, message=refusal.why, data=refusal)
+            self._reading.insert(SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error)))
 
     async def _hold(self, done: Event, *, task_status: TaskStatus[TransportStreams]) -> None:
         is_open = False
@@ -283,6 +359,7 @@ class _Reading:
         self._transport_above = transport
         self._scope: CancelScope | None = None
         self._ended = False
+        self._inserted: deque[SessionMessage] = deque()
 
     @property
     def last_context(self) -> Any:
@@ -298,15 +375,25 @@ class _Reading:
     async def receive(self) -> SessionMessage | Exception:
         import anyio
 
-        with anyio.CancelScope() as self._scope:
-            if not self._ended:
+        while not self._ended:
+            if self._inserted:
+                return self._transport_above.record_answer(self._inserted.popleft())
+            with anyio.CancelScope() as self._scope:
                 try:
                     item = await self._stream.receive()
                 except anyio.EndOfStream:
                     await self._transport_above.note_end()
                     raise
-                return self._transport_above.record_answer(self._transport_above.receive_item(item))
+                received = self._transport_above.receive_item(item)
+                if received is not None:
+                    return self._transport_above.record_answer(received)
         raise anyio.EndOfStream
+
+    def insert(self, item: SessionMessage) -> None:
+        """Have a message come next that the server did not send."""
+        self._inserted.append(item)
+        if self._scope is not None:
+            self._scope.cancel()
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -341,9 +428,15 @@ class _Writing:
 
     async def send(self, item: SessionMessage, /) -> None:
         self._transport_above.record_request(item)
-        if _gives_up(item):  # the SDK would wait seconds for it, beyond the time of the request
+        if self._transport_above.hold_back(item):
+            return
+        if _cancelled_id(item) is not None:  # the SDK would wait seconds for it, beyond the time of the request
             self._transport_above.send_late(partial(self._stream.send, item))
             return
+        await self._stream.send(item)
+
+    async def send_unseen(self, item: SessionMessage) -> None:
+        """Send what no caller asked for, or what was recorded before."""
         await self._stream.send(item)
 
     async def aclose(self) -> None:
@@ -382,11 +475,14 @@ def _answered_id(item: SessionMessage) -> RequestId | None:
     return None
 
 
-def _gives_up(item: SessionMessage) -> bool:
-    """Whether a message only says that an answer is wanted no longer."""
+def _cancelled_id(item: SessionMessage) -> RequestId | None:
+    """The request whose answer a message says is wanted no longer."""
     from mcp_types import JSONRPCNotification
 
-    return isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled"
+    if isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled":
+        key = (item.message.params or {}).get("requestId")
+        return key if isinstance(key, int | str) else None
+    return None
 
 
 def _find_crowded(item: SessionMessage) -> str | None:

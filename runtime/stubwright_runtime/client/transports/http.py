@@ -20,7 +20,7 @@ from pydantic_core import from_json, to_json
 from ...values.json import Json
 from ...values.network_errors import describe
 from .bounds import Bounds, TooLargeError
-from .refusals import OPENING, Refusal, Refusals, hide_secrets, judge
+from .refusals import OPENING, SESSION, Refusal, Refusals, hide_secrets, judge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -66,6 +66,8 @@ class NetworkClient(httpx2.AsyncClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; never raises `httpx2.RequestError`, nor what the authorization raises."""
         asked, method = _read_request(await request.aread()) if request.method == "POST" else (None, "")
+        if method == "initialize":  # the SDK would name the session that the server does not know any more
+            request.headers.pop(SESSION, None)
         try:
             if asked is None and request.method != "GET":
                 with anyio.fail_after(_SECONDS_UNASKED):

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 OPENING: Final = frozenset({"initialize", "server/discover"})
 """The methods that begin a connection: what answers them otherwise is no MCP server."""
 
-_SESSION: Final = "mcp-session-id"
+SESSION: Final = "mcp-session-id"
+"""The header that names the session (MCP 2025-11-25, basic/transports, "Session Management")."""
+
 _LONGEST: Final = 300
 _TRANSIENT: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 
-Kind: TypeAlias = Literal["unreachable", "unauthorized", "forbidden", "not_mcp"]
+Kind: TypeAlias = Literal["unreachable", "unauthorized", "forbidden", "not_mcp", "session_lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Refusal:
         status: The HTTP status; `None` where there was none.
         challenge: The `WWW-Authenticate` header; `None` where there was none.
         data: What the server's own error had as `data`, where it sent one.
+        session: The id of the session that the server does not know; `None` if that is not what is wrong.
     """
 
     kind: Kind
@@ -46,6 +49,7 @@ class Refusal:
     status: int | None = None
     challenge: str | None = None
     data: Any = None
+    session: str | None = None
 
     def to_error(self, error: MCPError) -> MCPError:
         """The exception, with the code of the error in whose place it is raised."""
@@ -56,6 +60,7 @@ class Refusal:
             "unauthorized": connect_errors.Unauthorized,
             "forbidden": connect_errors.Forbidden,
             "not_mcp": connect_errors.NotMCP,
+            "session_lost": connect_errors.SessionLost,
         }
         made = kinds[self.kind](self.url, self.why, status=self.status, code=error.code, data=self.data)
         if isinstance(made, connect_errors.Unauthorized | connect_errors.Forbidden):
@@ -81,6 +86,8 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         method: What was asked for.
         body: What came as JSON; empty where something else came.
     """
+    from mcp_types import METHOD_NOT_FOUND
+
     status, url = response.status_code, hide_secrets(request)
     challenge = response.headers.get("www-authenticate")
     said = _error_message(body)
@@ -91,9 +98,13 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     if status == HTTPStatus.FORBIDDEN:
         why = f"answers with {_phrase(status)}{_joined(*_reasons(response), said)}"
         return Refusal("forbidden", url, why, status, challenge)
+    session = request.headers.get(SESSION)
+    if status == HTTPStatus.NOT_FOUND and session is not None and _error_field(body, "code") != METHOD_NOT_FOUND:
+        why = f"no longer knows the session of this client: it answers with {_phrase(status)}{_joined(said)}"
+        return Refusal("session_lost", url, why, status, session=session)
     media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_answer = said or (response.is_success and _is_message(body)) or media == "text/event-stream"
-    if is_answer or (status == HTTPStatus.NOT_FOUND and _SESSION in request.headers):
+    if is_answer:
         return None
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}"
     if response.is_redirect:
@@ -132,10 +143,14 @@ def _joined(*parts: str) -> str:
 
 def _error_message(body: bytes) -> str:
     """The message of an error of JSON-RPC; empty where it is none."""
+    text = _error_field(body, "message")
+    return text if isinstance(text, str) else ""
+
+
+def _error_field(body: bytes, name: str) -> Json:
     message = _parse(body)
     error: Json = message.get("error") if isinstance(message, dict) else None
-    text: Json = error.get("message") if isinstance(error, dict) else None
-    return text if isinstance(text, str) else ""
+    return error.get(name) if isinstance(error, dict) else None
 
 
 def _is_message(body: bytes) -> bool:

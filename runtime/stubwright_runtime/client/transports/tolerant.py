@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class TolerantTransport(SafeTransport):
     """The transport."""
 
-    def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """The item, with `resultType` where it is a result. Revisions that do not know it ignore it."""
+    def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
+        """The item, if any, with `resultType` where it is a result. Revisions that do not know it ignore it."""
         from mcp_types import JSONRPCResponse
 
         if not isinstance(item, Exception) and isinstance(item.message, JSONRPCResponse):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import ResultTooLarge as ResultTooLarge
     from stubwright_runtime.generated import Returns as Returns
     from stubwright_runtime.generated import ServerExited as ServerExited
+    from stubwright_runtime.generated import SessionLost as SessionLost
     from stubwright_runtime.generated import StaleHandle as StaleHandle
     from stubwright_runtime.generated import StateLost as StateLost
     from stubwright_runtime.generated import ToolError as ToolError

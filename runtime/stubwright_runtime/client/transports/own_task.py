@@ -1,0 +1,142 @@
+"""An async context manager that is entered and left in a task of its own.
+
+Takes the context manager; it can be opened in one task and closed in another, as async fixtures of pytest-asyncio and
+`unittest.IsolatedAsyncioTestCase` do. The SDK's task groups and cancel scopes must be left by the task that entered
+them, so they live here in a task that does both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar, Token, copy_context
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+
+class OwnTask:
+    """A context manager in a task of its own, from `open` to `close`."""
+
+    def __init__(
+        self, manager: AbstractAsyncContextManager[Any], name: str, failed: Callable[[Exception], None] | None = None
+    ) -> None:
+        """Prepare a task for a context manager; nothing is entered yet.
+
+        Args:
+            manager: The context manager.
+            name: The task's name, for debuggers.
+            failed: Called when the context manager ends with an exception before `close` is called.
+        """
+        self._manager = manager
+        self._name = name
+        self._failed = failed
+        self._task: asyncio.Task[None] | None = None
+        self._adopted: list[tuple[ContextVar[Any], Token[Any]]] = []
+
+    async def open(self) -> None:
+        """Enter the context manager in a new task, and wait until it is entered.
+
+        Raises:
+            RuntimeError: The event loop is not asyncio's.
+            Exception: What the context manager raised.
+        """
+        import anyio
+
+        _require_asyncio()
+        self._scope = anyio.CancelScope()
+        self._closing = asyncio.Event()
+        is_open = asyncio.get_running_loop().create_future()
+        context = copy_context()
+        self._task = asyncio.create_task(self._run(is_open), name=self._name, context=context)
+        await self._wait_for(self._task, is_open)
+        if not is_open.result():
+            await self._wait_for(self._task, self._task)
+            self._task.result()  # raises
+        for variable, value in context.items():  # those that the handlers of a server in this process set, for calls
+            if variable.get(_UNSET) is not value:
+                self._adopted.append((variable, variable.set(value)))
+
+    async def close(self, *, cancel: bool) -> None:
+        """Leave the context manager, and wait until it is left.
+
+        Args:
+            cancel: Whether to cancel whatever runs in it; leaving it is not told of any other exception.
+
+        Raises:
+            Exception: What the context manager raised.
+        """
+        task = self._task
+        if task is None:
+            return
+        self._closing.set()
+        if cancel:
+            self._scope.cancel()
+        try:
+            await self._wait_for(task, task, shield=cancel)
+        finally:
+            self._return_variables()
+        if not task.cancelled():
+            task.result()  # raises what leaving raised
+
+    async def _run(self, is_open: asyncio.Future[bool]) -> None:
+        try:
+            with self._scope:
+                async with self._manager:
+                    is_open.set_result(True)
+                    await self._closing.wait()
+        except Exception as error:
+            if is_open.done() and not self._closing.is_set() and self._failed is not None:
+                self._failed(error)
+            raise
+        finally:
+            if not is_open.done():
+                is_open.set_result(False)
+
+    async def _wait_for(self, task: asyncio.Task[None], future: asyncio.Future[Any], *, shield: bool = False) -> None:
+        """Wait for something of the task; if the caller is cancelled, cancel the task, and wait until it has ended."""
+        import anyio
+
+        cancelled: asyncio.CancelledError | None = None
+        try:
+            with anyio.CancelScope(shield=shield):
+                await asyncio.wait([future])
+        except asyncio.CancelledError as error:
+            cancelled = error
+            self._scope.cancel()
+        if cancelled is None:
+            return
+        with anyio.CancelScope(shield=True):
+            while not task.done():
+                try:
+                    await asyncio.wait([task])
+                except asyncio.CancelledError as error:  # once more; the task ends soon, and must not outlive this
+                    cancelled = error
+        if not task.cancelled():
+            task.exception()  # asyncio logs one that nobody looked at; here the cancellation is what counts
+        raise cancelled
+
+    def _return_variables(self) -> None:
+        for variable, token in reversed(self._adopted):
+            try:
+                variable.reset(token)
+            except ValueError:  # this is another context, as in the teardown of a fixture, where it was never set
+                continue
+        self._adopted.clear()
+
+
+_UNSET: Any = object()
+
+
+def _require_asyncio() -> None:
+    """Refuse an event loop that is not asyncio's, where tasks cannot be started without a task group."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop of asyncio runs
+        task = None
+    if task is None:
+        raise RuntimeError(
+            "the typed client needs asyncio, and this is another event loop (such as trio's); run it with "
+            "asyncio.run(…), or with anyio.run(…, backend='asyncio')"
+        )
