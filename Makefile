@@ -10,7 +10,7 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test bench sdk pythons newest lowest lock lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
+.PHONY: demo test bench sdk pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
 	docs generate clean
 
 # What users install, without the developers' tools.
@@ -78,6 +78,13 @@ lock: .venv/uv/ready
 	echo uv | $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade \
 		--custom-compile-command "make lock" --output-file .ci/uv.txt -
 
+# Sets the version of both distributions, as in VERSION=0.3.0, and what repeats it: the requirement of the runtime and the lock.
+version: .venv/ready
+	@test -n "$(VERSION)" || { echo "which version? make version VERSION=0.3.0" >&2; exit 1; }
+	$(BIN)/python -m hatchling version "$(VERSION)"
+	sed -i.bak 's/"stubwright-runtime==[^"]*"/"stubwright-runtime==$(VERSION)"/' pyproject.toml && rm pyproject.toml.bak
+	$(MAKE) --no-print-directory generate
+
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.
 corpus: .venv/ready
@@ -136,7 +143,7 @@ clean:
 sync = $(UV) pip sync --quiet --python $(1) --require-hashes $(LOCK) && \
 	$(UV) pip install --quiet --python $(1) --no-deps --build-constraint $(LOCK) -e ./runtime -e .
 
-.venv/ready: .venv/uv/ready $(LOCK) pyproject.toml runtime/pyproject.toml
+.venv/ready: .venv/uv/ready $(LOCK) pyproject.toml runtime/pyproject.toml generator/stubwright/__init__.py
 	$(PYTHON) -m venv .venv
 	$(call sync,.venv)
 	@touch $@

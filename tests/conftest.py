@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import sys
@@ -71,6 +70,8 @@ def state(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The command of the official conformance suite, fetched once, however many processes the tests run in."""
+    import fcntl  # Windows has none, and runs other tests
+
     import conformance
 
     with (tmp_path_factory.getbasetemp().parent / "conformance.lock").open("w") as lock:

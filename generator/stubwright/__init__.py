@@ -1,3 +1,3 @@
 """Compiles declarative tool manifests into typed Model Context Protocol servers and clients."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
