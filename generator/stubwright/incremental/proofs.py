@@ -53,7 +53,7 @@ def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) 
 
     Args:
         manifest: The manifest.
-        made: What was made of it.
+        code: What was made of it.
         units: A digest for each tool of what its module is made from.
     """
     return [*_shared(manifest, code), *_primitives(manifest, code), *_tools(manifest, units)]

@@ -24,7 +24,7 @@ def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """The base URL of an API.
 
     Args:
-        said: Its entry under `apis`.
+        settings: Its entry under `apis`.
         environment: Where the variables are; one that is not set has its default.
 
     Raises:

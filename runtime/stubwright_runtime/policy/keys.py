@@ -93,7 +93,7 @@ class Keys:
         Whoever names a known key does not wait while another asks for the keys again.
 
         Raises:
-            Unavailable: No keys can be had.
+            VerificationUnavailableError: No keys can be had.
         """
         key = self._known(kid, algorithm)
         if key is None or (self._age > self._kept and not self._lock.locked()):

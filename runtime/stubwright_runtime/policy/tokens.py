@@ -64,7 +64,7 @@ class Tokens:
         """Whom a token is for; `None` where it is not valid here.
 
         Raises:
-            Unavailable: The issuer's keys cannot be had.
+            VerificationUnavailableError: The issuer's keys cannot be had.
         """
         try:
             digest = sha256(token.encode()).digest()

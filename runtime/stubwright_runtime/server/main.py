@@ -316,7 +316,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
 
 
 def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
-    """The server. Raises Unusable."""
+    """The server. Raises StartError."""
     from .core import required_features
     from .core.building import build_core
     from .toolsets import UnknownToolsetError
@@ -355,7 +355,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
 
 
 def _open_listener(number: int) -> socket.socket:
-    """The listener with that descriptor. Raises Unusable."""
+    """The listener with that descriptor. Raises StartError."""
     try:
         listener = socket.socket(fileno=number)
         if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
@@ -371,7 +371,7 @@ def listen(host: str, port: int) -> socket.socket:
     Only where that is said does asyncio send small answers at once (TCP_NODELAY); else each waits for 40 ms.
 
     Raises:
-        Unusable: The address cannot be had.
+        StartError: The address cannot be had.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

@@ -48,12 +48,12 @@ class BudgetExceeded(ToolError):
             text = (
                 f"You have {format_bytes(used)} of tasks, handles and results stored here, and the limit is"
                 f" {format_bytes(limit)}: this does not fit."
-                f" {f'{when_to_retry}, or {what_to_end}' if when_to_retry else f'Then {what_to_end}'}."
+                f" {f'{when_to_retry}, or {what_to_end}' if when_to_retry else what_to_end.capitalize()}."
             )
         else:
             text = (
                 f"The storage of this server is used up: {format_bytes(used)} of {format_bytes(limit)} for all callers"
-                f" together, and what is left is shared. {when_to_retry or 'Try when_to_retry later'}."
+                f" together, and what is left is shared. {when_to_retry or 'Try again later'}."
             )
         super().__init__(text)
 

@@ -75,7 +75,7 @@ _MANY: Final = 64
 
 
 def redis_store(url: str, package: Package) -> RedisStore:
-    """The store at the URL of a Redis or Valkey server. Raises Unfit."""
+    """The store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")

@@ -200,14 +200,14 @@ class Store(Protocol):
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
-        """Whether a mark comes for the first time. Of several at once that is true of one.
+        """Return whether a nonce comes for the first time, which of several calls at once is true of one.
 
         So many are remembered for each payer; where there are more, the older ones count as spent.
 
         Args:
-            mark: What `new_mark` gave.
+            nonce: What `new_nonce` gave.
             seconds: How long it must be remembered.
-            payer: Whose mark it is.
+            payer: Whose nonce it is.
         """
         ...
 

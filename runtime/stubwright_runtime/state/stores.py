@@ -24,7 +24,8 @@ def store_at(url: str, package: Package) -> Store:
         package: The package whose state it is.
 
     Raises:
-        Unfit: There is no store of that kind, or what it needs is not installed.
+        StoreConfigurationError: There is no store of that kind.
+        MissingExtraError: What it needs is not installed.
     """
     if url == MEMORY:
         return MemoryStore(budget=Budget.of(package.manifest))

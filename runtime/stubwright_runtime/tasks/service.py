@@ -86,7 +86,7 @@ class Tasks:
         """Take the package, where its state is, and who records calls.
 
         Raises:
-            Unfit: No engine goes with the store.
+            MissingExtraError: What the engine for a shared store needs is not installed.
         """
         self.task_store = TaskStore(store)
         self.engine: Engine = engine_for(store)
@@ -141,7 +141,7 @@ class Tasks:
         """What makes a task of a call; `None` where the call is answered with its result.
 
         Raises:
-            Refused: The tool runs only as a task, or never, and the caller wants it otherwise.
+            ProtocolError: The tool runs only as a task, or never, and the caller wants it otherwise.
         """
         connection = cast("TaskConnection", request.channel)
         support, is_stateless = tool.task_support, Revision.of(request.revision).has("task_extension")

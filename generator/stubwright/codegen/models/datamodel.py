@@ -240,7 +240,7 @@ def shared_modules(
 
     Args:
         shared: All of the manifest's shared schemas.
-        found: Their `homes`, where they are known.
+        imported_classes: Their `homes`, where they are known.
         taken: Names that the package has for something else.
     """
     imported = _in("", homes(shared) if imported_classes is None else imported_classes)

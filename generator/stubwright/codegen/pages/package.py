@@ -83,7 +83,7 @@ def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
 
     Args:
         manifest: The lowered manifest.
-        made: The units and the models of shared schemas.
+        code: The units and the models of shared schemas.
     """
     title = _title(manifest)
     pages = [

@@ -113,7 +113,7 @@ def compare(
         tree: The output folder.
         known: The lock as it was read.
         manifest: The manifest's name in the lock.
-        made: The digests of what went into the artifacts; its files are filled in here.
+        new_entry: The digests of what went into the artifacts; its files are filled in here.
         artifacts: All files of the manifest.
         force: Overwrite generated files that were edited by hand.
         at: Where the package gets its name.

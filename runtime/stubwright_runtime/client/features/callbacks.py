@@ -58,7 +58,7 @@ def for_sdk(callbacks: Callbacks, in_flight: InFlight, on_message: MessageHandle
     Args:
         callbacks: What the caller answers with.
         in_flight: The requests of the connection, whose clocks stop while a callback works.
-        hear: Is told of the server's notifications, too.
+        on_message: Is told of the server's notifications, too.
 
     Raises:
         TypeError: The roots are none.

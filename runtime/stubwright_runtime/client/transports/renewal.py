@@ -8,6 +8,7 @@ request that was refused in this way was not run.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 30.0
 """How long a server may take for the new handshake and for subscribing again."""
+
+_REPLACED: Final = 100
+"""How many sessions that were replaced are remembered: late refusals name one of the last."""
 
 _CHANGES_SESSION: Final = {"resources/subscribe": "uri", "resources/unsubscribe": "uri", "logging/setLevel": ""}
 """The requests that a server remembers for a session, and the parameter by which it tells them apart."""
@@ -54,7 +58,7 @@ class Renewal:
         self._remembered: dict[tuple[str, Any], SessionMessage] = {}
         self._waiting: dict[RequestId, UnderWay] = {}
         self._answers: dict[RequestId, asyncio.Future[tuple[SessionMessage, Refusal | None]]] = {}
-        self._replaced: set[str | None] = set()
+        self._replaced: deque[str | None] = deque(maxlen=_REPLACED)
         self._lost: Refusal | None = None
         self._numbers = count(1)
 
@@ -112,9 +116,9 @@ class Renewal:
                     await self._send_again(self._waiting.pop(next(iter(self._waiting))))
                     continue
                 refusal, self._lost = self._lost, None
-                self._replaced.add(refusal.session)  # now, since more refusals of the same session come meanwhile
+                self._replaced.append(refusal.session)  # now, since more refusals of the same session come meanwhile
                 if (wrong := await self._begin_session()) is not None:
-                    self._replaced.discard(refusal.session)  # the next request tries again
+                    self._replaced.remove(refusal.session)  # the next request tries again
                     why = f"no longer knows the session of this client, and begins no other: {wrong}"
                     waiting, self._waiting = self._waiting, {}
                     for request in waiting.values():

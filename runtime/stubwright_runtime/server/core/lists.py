@@ -103,7 +103,7 @@ class Listing:
         changed, is known. `shows` says which keys the caller sees; by default all.
 
         Raises:
-            StaleCursor: This list gave no such cursor.
+            StaleCursorError: This list gave no such cursor.
         """
         keys = self.keys if shows is None else [key for key in self.keys if shows(key)]
         digest = hashlib.sha256(json.dumps([self.name, keys]).encode()).hexdigest()[:16] if size or cursor else ""

@@ -196,8 +196,8 @@ class Host:
         """What `read` makes of what a method of the handlers gives.
 
         Raises:
-            Refused: The method raised, or gave what `read` does not take: an internal error, whose reason is only in
-                the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
+            ProtocolError: The method raised, or gave what `read` does not take: an internal error, whose reason is only
+                in the log (MCP 2025-11-25, server/prompts and server/resources, "Error Handling"), unless it is a
                 `ToolError`, whose text the caller gets. Or there was no thread.
             StateLost: The method needed the store, which cannot be reached.
         """

@@ -82,7 +82,7 @@ def check(package: Package) -> None:
     """Let a server start.
 
     Raises:
-        Unserved: It would leave open what its manifest closes.
+        UnsupportedManifestError: It would leave open what its manifest closes.
     """
     for words in _unknown(package):
         raise UnsupportedManifestError(

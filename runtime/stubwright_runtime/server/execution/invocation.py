@@ -44,7 +44,7 @@ class Method:
         Where the request is cancelled, the context is told; the thread of a plain `def` runs on by itself.
 
         Raises:
-            Busy: It needs a thread, and there was none in time.
+            NoFreeThreadError: It needs a thread, and there was none in time.
         """
         context.slot.method = self.name
         try:

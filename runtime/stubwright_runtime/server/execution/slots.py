@@ -52,6 +52,6 @@ class Slot:
         return nullcontext() if self.limits is None else self.limits.resting()
 
     async def in_thread(self, function: Callable[[], Any]) -> Any:
-        """What a function gives that runs in a thread, which keeps the place until it ends. Raises Busy."""
+        """Run a function in a thread, which keeps the place until it ends. Raises NoFreeThreadError."""
         hold = None if self.limits is None else self.limits.hold
         return await self._threads.run(self.method, function, patience=self._patience, hold=hold)

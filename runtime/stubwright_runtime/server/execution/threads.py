@@ -74,7 +74,7 @@ class Threads:
             hold: Takes what is kept until the thread ends; what it gives is called then, in any thread.
 
         Raises:
-            Busy: There was no thread in time.
+            NoFreeThreadError: There was no thread in time.
         """
         if _IS_WITHIN.get():
             self._taken[name] += 1

@@ -138,7 +138,7 @@ class InputRequests:
         Args:
             peer: The client.
             revision: The revision that it speaks.
-            kept: What `run` gave as `requestState` in the last round, decrypted; `None` in the first.
+            state: What `run` gave as `requestState` in the last round, decrypted; `None` in the first.
             responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
             slot: What the request takes up, which rests while an answer is waited for.
         """
@@ -452,7 +452,7 @@ class InputRequestRunner:
         """The result of a request; or, where it waits for answers, what asks the client for them.
 
         Raises:
-            Refused: It asks what the client cannot answer, or its state was sent before.
+            ProtocolError: It asks what the client cannot answer, or its state was sent before.
             StateLost: Nobody knows whether its state was sent before, and nothing was done.
         """
         is_stateless = Revision.of(request.revision).has("stateless")

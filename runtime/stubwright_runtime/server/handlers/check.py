@@ -1,6 +1,6 @@
 """Whether a handlers object has what its server needs, told before the server starts.
 
-Takes what is needed and the object; raises one `Unfit`, a `TypeError`, that names all that is missing, with stubs to
+Takes what is needed and the object; raises one `HandlersError` that names all that is missing, with stubs to
 paste. It calls no handler and imports no model.
 """
 
@@ -51,7 +51,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
         handlers: The object.
 
     Raises:
-        Unfit: There is not.
+        HandlersError: There is not.
     """
     if isinstance(handlers, type):
         raise HandlersError(

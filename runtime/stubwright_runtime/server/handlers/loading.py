@@ -1,6 +1,6 @@
 """The handwritten half of a generated package: the handlers that `module:name` leads to.
 
-Takes the path; gives the handlers object. What is wrong with the path, or with what it names, is one `Unusable` that
+Takes the path; gives the handlers object. What is wrong with the path, or with what it names, is one `StartError` that
 says so in a line.
 """
 
@@ -53,7 +53,7 @@ class Handwritten:
         it is `None`.
 
         Raises:
-            Unusable: There are none there, or they cannot be made.
+            StartError: There are none there, or they cannot be made.
         """
         # Here, since a mistake in a command line needs none of it.
         from ..core.composition import parts
@@ -105,7 +105,7 @@ def refuse(what: str, error: Exception, status: int = 2) -> NoReturn:
     """Say what failed, with the last line of its traceback and where that is; the whole of it goes to the debug log.
 
     Raises:
-        Unusable: Always.
+        StartError: Always.
     """
     log().debug("%s", what, exc_info=error)
     places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

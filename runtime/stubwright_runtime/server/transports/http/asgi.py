@@ -73,7 +73,7 @@ def package_app(
         OSError: As for `build_server`.
         TypeError: As for `build_server`.
         ValueError: As for `build_server` and `asgi_app`.
-        Unserved: As for `build_server`.
+        UnsupportedManifestError: As for `build_server`.
     """
     return asgi_app(
         build_core(package, handlers, state=state, audit=audit, threads=threads, toolset=toolset), **options

@@ -79,7 +79,7 @@ class Streams:
 
     @contextmanager
     def opened(self, principal: Principal) -> Generator[None, None, None]:
-        """The length of a stream. Raises TooMany."""
+        """The length of a stream. Raises TooManyStreamsError."""
         if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
             raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)
         if self._open.total() >= self._most:

@@ -1,0 +1,24 @@
+"""What callers read when there is no room for what they want to have stored."""
+
+from __future__ import annotations
+
+import pytest
+
+from stubwright_runtime.state.budget import BudgetExceeded, Whose
+
+
+@pytest.mark.parametrize(
+    ("whose", "seconds", "end"),
+    [
+        ("caller", None, "this does not fit. End a handle or cancel a task that you no longer need."),
+        (
+            "caller",
+            0.2,
+            "Try again in 1 second, when some of it expires, or end a handle or cancel a task that you no longer need.",
+        ),
+        ("server", None, "what is left is shared. Try again later."),
+        ("server", 61, "what is left is shared. Try again in 61 seconds, when some of it expires."),
+    ],
+)
+def test_they_say_what_to_do(whose: Whose, seconds: float | None, end: str) -> None:
+    assert str(BudgetExceeded(whose, 1024, 1000, seconds)).endswith(end)
