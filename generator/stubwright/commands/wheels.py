@@ -23,15 +23,11 @@ def _wheels(arguments: argparse.Namespace) -> int:
     from importlib.metadata import PackageNotFoundError
 
     from stubwright.project import wheels
-    from stubwright.project.files.disk import write
 
     folder = Path(arguments.output)
     try:
-        packed = [wheels.pack_runtime(), *([] if arguments.runtime_only else [wheels.pack_compiler()])]
-        for wheel in packed:
-            folder.mkdir(parents=True, exist_ok=True)
-            write(folder / wheel.name, wheel.data)
-            out(f"{(folder / wheel.name).as_posix()}\n")
+        for path in wheels.write(folder, runtime_only=arguments.runtime_only):
+            out(f"{path.as_posix()}\n")
     except PackageNotFoundError as error:
         err(f"stubwright: {error.name} is not installed, so that there is nothing to make its wheel of")
         return 1

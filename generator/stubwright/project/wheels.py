@@ -1,7 +1,8 @@
 """The wheels of the runtime and of the compiler, made from what is installed, so that nothing has to be fetched.
 
-Takes nothing; gives the names and bytes of wheels (the binary distribution format). An editable install has its code in
-a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for the metadata of their own builds.
+Takes nothing; gives the names and bytes of wheels (the binary distribution format), or writes them. An editable install
+has its code in a checkout, and a wheel has it in `site-packages`: both give the same wheel, but for the metadata of
+their own builds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from stubwright import package_data
+from stubwright.project.files import disk
 
 RUNTIME: Final = "stubwright-runtime"
 COMPILER: Final = "stubwright"
@@ -52,6 +54,24 @@ def pack_compiler() -> Wheel:
     """
     code = _read_files(package_data.ROOT, "stubwright")
     return _pack(COMPILER, {**code, **_read_files(package_data.TEMPLATES, "stubwright/templates")})
+
+
+def write(folder: Path, *, runtime_only: bool) -> list[Path]:
+    """Write the wheels into a folder, which is made if it is not there, and return their paths.
+
+    Args:
+        folder: Where to.
+        runtime_only: Leave out the compiler's.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: One is not installed as a distribution.
+        OSError: One cannot be written.
+    """
+    packed = [pack_runtime(), *([] if runtime_only else [pack_compiler()])]
+    folder.mkdir(parents=True, exist_ok=True)
+    for wheel in packed:
+        disk.write(folder / wheel.name, wheel.data)
+    return [folder / wheel.name for wheel in packed]
 
 
 def _read_files(folder: Path, name: str) -> dict[str, bytes]:
