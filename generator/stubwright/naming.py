@@ -53,6 +53,16 @@ MODEL_IMPORTS: Mapping[str, frozenset[str]] = {
 MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
 """The same names, which no class of models may have."""
 
+PAGE_NAMES = frozenset(
+    {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "Handles", "Mapping"}
+    | {"PrimitivesBinding", "PromptMessage", "Protocol", "Sequence", "TextResourceContents"}
+)
+"""What the pages that import models (the client, the handlers, their contexts) import of others as well, but for what
+packages export: a model of that name would hide it there."""
+
+PRINTER_NAMES = frozenset({"BaseModel"})
+"""Classes that datamodel-code-generator renames by itself."""
+
 FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "bytes"}
 """Names that annotations of formatted texts use."""
 
@@ -258,7 +268,7 @@ def shared(name: str) -> Names:
 
 def shared_class(names: Names) -> Name:
     """The class of the shared schema with these names."""
-    return names.stem + "Model" if names.stem in MODEL_NAMES else names.stem
+    return names.stem + "Model" if names.stem in MODEL_NAMES | PAGE_NAMES | PRINTER_NAMES else names.stem
 
 
 def handle_id(kind: str) -> Name:
@@ -273,7 +283,8 @@ def handle_attribute(kind: str) -> Name:
 
 def own_handles_class(names: Names) -> Name:
     """The class of the handles that the handler of a tool has."""
-    return names.stem + "Handles"
+    name = names.stem + "Handles"
+    return names.stem + "ToolHandles" if name in PAGE_NAMES else name
 
 
 def circle(first: str) -> Name:

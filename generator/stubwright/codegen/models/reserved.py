@@ -48,7 +48,7 @@ NOTHING = Reserved()
 
 def of(manifest: ir.Manifest) -> Reserved:
     """The names that are taken in the package of a manifest before its models are made."""
-    names: set[str] = {*ALWAYS, *(OF_HANDLES if manifest.handles else ())}
+    names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {naming.toolset_client(manifest.stem, name) for name in manifest.toolsets}

@@ -252,7 +252,7 @@ class Binding:
         from .responses import Responses
 
         tool_name, given = read_call(self._package, target, name, arguments, self._toolset)
-        return await Responses(self).call(self._package.tools[tool_name], given)
+        return await Responses(self)._call_tool(self._package.tools[tool_name], given)
 
     @property
     def raw(self) -> Client:

@@ -97,7 +97,7 @@ class Responses:
         """Take the client, whose connection and options are used."""
         self._session, _, self._options = client.__stubwright__
 
-    async def call(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
+    async def _call_tool(self, tool: Tool, arguments: Mapping[str, object]) -> CallResponse[Any]:
         """Call any tool, with its arguments by their names in its `inputSchema`."""
         output = tool.Output
         try:
