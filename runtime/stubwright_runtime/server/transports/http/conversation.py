@@ -7,7 +7,6 @@ of the SDK's, under the same id, when a request of it comes here.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 from ....sdk.http import (
@@ -26,7 +25,6 @@ from .streams import Bounded
 from .uploads import Uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextvars import Context
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,6 +40,9 @@ _RETRY: Final = 1000
 
 _PASSED_ON: Final = frozenset({b"host", b"origin", b"authorization"})
 """Headers of a request that opens the SDK's session, as they are in that which needs it."""
+
+_HELLO: Final = b'{"jsonrpc":"2.0","id":"stubwright/replayed","method":"initialize","params":%b}'
+_READY: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 class Conversations:
@@ -177,12 +178,12 @@ class _Manager(StreamableHTTPSessionManager):
         headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
         headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
         shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
-        hello = {"id": "stubwright/replayed", "method": "initialize", "params": session.opening}
-        await self._serve_opening_request(transport, shaking, _body({"jsonrpc": "2.0", **hello}), _ignore)
+        await self._serve_opening_request(
+            transport, shaking, _body(_HELLO % (session.client.opening or b"{}")), _ignore
+        )
         if session.is_initialized:
             named = {**shaking, "headers": [*headers, (b"mcp-session-id", session.id.encode())]}
-            ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-            await transport.handle_request(named, _body(ready), _ignore)
+            await transport.handle_request(named, _body(_READY), _ignore)
 
     async def end(self, name: str) -> None:
         """End a session."""
@@ -204,11 +205,9 @@ class _Manager(StreamableHTTPSessionManager):
         self.others.forget(session_id)
 
 
-def _body(message: Mapping[str, Any]) -> Receive:
-    """What gives a request with a message, from a client that does not leave."""
-    messages: list[Message] = [
-        {"type": "http.request", "body": json.dumps(message, ensure_ascii=False).encode(), "more_body": False}
-    ]
+def _body(message: bytes) -> Receive:
+    """Return what gives a request with a message, from a client that does not leave."""
+    messages: list[Message] = [{"type": "http.request", "body": message, "more_body": False}]
 
     async def receive() -> Message:
         if not messages:

@@ -276,7 +276,7 @@ class DirectHttp:
         if message["method"] == "initialize" and not self._stateless:
             if self._sessions.is_full():
                 return Response.of(503, _FULL)
-            session = self._sessions.open(client, owner, message["params"])
+            session = self._sessions.open(client, owner)
         run = Run(message["id"], hand_over)
         run.task = task = asyncio.current_task()
         params = message.get("params")

@@ -1,0 +1,71 @@
+"""What becomes of sessions over HTTP that end, and of those that somebody else names."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import mcp_types
+import pytest
+
+from conversations import Handlers, shaking, usual
+from packages import generate, imported, manifest, tool
+from serving import WAYS
+from stubwright_runtime.server.direct.clients import Client
+from stubwright_runtime.server.transports.http.sessions import Session
+
+REVISION = "2025-11-25"
+EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("sessions")
+    with imported(folder, generate(folder, manifest([tool("add")], name="sessions"))) as module:
+        yield module
+
+
+def shake(http: httpx2.Client, url: str, experimental: Any = None) -> str:
+    message = shaking(REVISION)
+    message["params"]["capabilities"] = {"experimental": experimental or {}}
+    body = json.dumps(message, separators=(",", ":")).encode()
+    response = http.post(url, content=body, headers=dict(usual(message, REVISION, None)))
+    assert response.headers["content-type"] == "application/json", "it was answered directly"
+    session: str = response.headers["mcp-session-id"]
+    return session
+
+
+@EVERY_WAY
+def test_nothing_is_kept_of_a_session_that_has_ended(way: Any, package: ModuleType) -> None:
+    large = {f"{number:04}": {} for number in range(1450)}
+    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
+        for _ in range(3):
+            session = shake(http, f"{url}/mcp", large)
+            assert http.delete(f"{url}/mcp", headers={"mcp-session-id": session}).status_code == 200
+        left = shake(http, f"{url}/mcp", large)
+        gc.collect()
+        kept = [each for each in gc.get_objects() if isinstance(each, Session | Client)]
+        trees = [each for each in gc.get_objects() if type(each) is dict and each.keys() == large.keys()]
+        handshakes = [each for each in gc.get_objects() if isinstance(each, mcp_types.InitializeRequestParams)]
+        assert [each.id for each in kept if isinstance(each, Session)] == [left]
+        assert len(kept) == 2
+        assert trees == [large], "that of this test"
+        assert handshakes == []
+
+
+def test_what_a_client_said_in_its_handshake_is_known_when_it_is_asked_for() -> None:
+    message = shaking(REVISION)
+    client = Client.of_handshake(message["params"], ANY_CHANGES)
+    assert client.capabilities == message["params"]["capabilities"]
+    assert client.name == ("test", "1")
+
+
+class _Changes:
+    count = 0
+
+
+ANY_CHANGES: Any = _Changes()
