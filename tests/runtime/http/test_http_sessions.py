@@ -12,9 +12,10 @@ import httpx2
 import mcp_types
 import pytest
 
-from conversations import Handlers, shaking, usual
+from conversations import Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS
+from stubwright_runtime.sdk.http import StreamableHTTPServerTransport
 from stubwright_runtime.server.direct.clients import Client
 from stubwright_runtime.server.transports.http.sessions import Session
 
@@ -41,7 +42,7 @@ def shake(http: httpx2.Client, url: str, experimental: Any = None) -> str:
 
 @EVERY_WAY
 def test_nothing_is_kept_of_a_session_that_has_ended(way: Any, package: ModuleType) -> None:
-    large = {f"{number:04}": {} for number in range(1450)}
+    large: dict[str, Any] = {f"{number:04}": {} for number in range(1450)}
     with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
         for _ in range(3):
             session = shake(http, f"{url}/mcp", large)
@@ -69,3 +70,47 @@ class _Changes:
 
 
 ANY_CHANGES: Any = _Changes()
+
+
+@EVERY_WAY
+@pytest.mark.parametrize(("header", "status"), [("origin", 403), ("host", 421)])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_foreign_page_or_host_is_refused_and_ends_nobodys_session(
+    method: str, header: str, status: int, way: Any, package: ModuleType
+) -> None:
+    ping = request(1, "ping", None, stateless=False)
+    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
+        session = shake(http, f"{url}/mcp")
+        headers = dict(usual(ping, REVISION, session))
+        body: dict[str, Any] = {"json": ping} if method == "POST" else {}
+        foreign = {**headers, header: "http://evil.example" if header == "origin" else "evil.example"}
+        assert http.request(method, f"{url}/mcp", headers=foreign, **body).status_code == status
+        assert http.post(f"{url}/mcp", json=ping, headers=headers).status_code == 200
+        assert http.delete(f"{url}/mcp", headers=headers).status_code == 200
+        assert http.post(f"{url}/mcp", json=ping, headers=headers).status_code == 404
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("failure", [421, None], ids=["refused", "broken"])
+def test_an_adoption_that_fails_ends_nothing(
+    failure: int | None, way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, failures = StreamableHTTPServerTransport.handle_request, [failure]
+
+    async def fail_once(self: Any, scope: Any, receive: Any, send: Any) -> None:
+        if not failures:
+            await handle(self, scope, receive, send)
+        elif (status := failures.pop()) is None:
+            raise OSError("broken")
+        else:
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body"})
+
+    monkeypatch.setattr(StreamableHTTPServerTransport, "handle_request", fail_once)
+    unknown = request(1, "nothing/known", None, stateless=False)
+    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
+        session = shake(http, f"{url}/mcp")
+        headers = dict(usual(unknown, REVISION, session))
+        statuses = [http.post(f"{url}/mcp", json=unknown, headers=headers).status_code for _ in range(3)]
+        assert statuses == [500, 200, 200]
+        assert not failures

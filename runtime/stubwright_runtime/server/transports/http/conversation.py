@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from ....sdk.http import (
     StreamableHTTPASGIApp,
@@ -151,6 +152,8 @@ class _Manager(StreamableHTTPSessionManager):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._adopted: set[str] = set()
+        self._unready: WeakSet[StreamableHTTPServerTransport] = WeakSet()
+        """Those of adoptions that have not succeeded."""
 
     @property
     def event_store(self) -> EventStore | None:
@@ -163,7 +166,11 @@ class _Manager(StreamableHTTPSessionManager):
         self._archive = Archive()
 
     async def adopt(self, session: Session, scope: Scope) -> None:
-        """Open a session that has an id, and shake hands in it as its client has."""
+        """Open a session that has an id, and shake hands in it as its client has.
+
+        Raises:
+            RuntimeError: The SDK refuses the handshake; the next request tries again.
+        """
         transport = StreamableHTTPServerTransport(
             mcp_session_id=session.id,
             is_json_response_enabled=self.json_response,
@@ -171,6 +178,7 @@ class _Manager(StreamableHTTPSessionManager):
             security_settings=self.security_settings,
             retry_interval=self.retry_interval,
         )
+        self._unready.add(transport)
         self._adopted.add(session.id)
         self._server_instances[session.id] = transport
         if session.owner is not None:
@@ -178,12 +186,18 @@ class _Manager(StreamableHTTPSessionManager):
         headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
         headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
         shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
-        await self._serve_opening_request(
-            transport, shaking, _body(_HELLO % (session.client.opening or b"{}")), _ignore
-        )
-        if session.is_initialized:
-            named = {**shaking, "headers": [*headers, (b"mcp-session-id", session.id.encode())]}
-            await transport.handle_request(named, _body(_READY), _ignore)
+        hello = _HELLO % (session.client.opening or b"{}")
+        try:
+            await self._serve_opening_request(transport, shaking, _body(hello), _ignore)
+            if session.is_initialized:
+                named = {**shaking, "headers": [*headers, (b"mcp-session-id", session.id.encode())]}
+                await transport.handle_request(named, _body(_READY), _ignore)
+        except BaseException:  # also where the client leaves meanwhile
+            await self._discard_session(session.id, transport)
+            raise
+        if self._server_instances.get(session.id) is not transport:
+            raise RuntimeError("a session could not be adopted")
+        self._unready.discard(transport)
 
     async def end(self, name: str) -> None:
         """End a session."""
@@ -200,9 +214,17 @@ class _Manager(StreamableHTTPSessionManager):
         return None if self.others.is_full() else super()._admit_session(requestor)
 
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
-        await super()._discard_session(session_id, transport)
-        self._adopted.discard(session_id)
+        if transport in self._unready:
+            # The session itself goes on, and may have another transport by now.
+            if self._server_instances.get(session_id) is transport:
+                await self._drop(session_id, transport)
+            return
+        await self._drop(session_id, transport)
         self.others.forget(session_id)
+
+    async def _drop(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        self._adopted.discard(session_id)
+        await super()._discard_session(session_id, transport)
 
 
 def _body(message: bytes) -> Receive:

@@ -34,7 +34,7 @@ from ...direct.moments import Moments
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
 from ...features.wants import Wants
-from .heads import LARGEST, read_head
+from .heads import LARGEST, find_foreign, read_head
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ...core.exchange import Result
     from ...direct.keys import Wire
     from .conversation import Conversations
-    from .heads import Allowed, Head
+    from .heads import Allowed, Foreign, Head
     from .sessions import Session
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
@@ -168,7 +168,12 @@ class DirectHttp:
             if head is not None:
                 await self._post(head, scope, receive, send)
                 return
-        await self._pass_on(self._named(scope), scope, receive, send)
+        session = self._named(scope)
+        if session is not None and (header := find_foreign(scope["headers"], self._hosts, self._origins)) is not None:
+            # Before the SDK adopts the session: a handshake that it refuses would end the session for everybody.
+            await _send(send, _FOREIGN[header])
+            return
+        await self._pass_on(session, scope, receive, send)
 
     def is_on(self) -> bool:
         """Whether requests may be answered directly."""
@@ -207,8 +212,7 @@ class DirectHttp:
         elif (response := await answering) is not None:
             if wire is not None:
                 wire.hold_head()
-            await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-            await send({"type": "http.response.body", "body": response.body})
+            await _send(send, response)
         else:
             await handing[0]
 
@@ -367,6 +371,18 @@ class DirectHttp:
 
 
 _FULL: Final = b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Too many open sessions"}}' % INTERNAL_ERROR
+
+
+_TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
+_FOREIGN: Final[Mapping[Foreign, Response]] = {
+    "Host": Response(421, (_TEXT, (b"content-length", b"19")), b"Invalid Host header"),
+    "Origin": Response(403, (_TEXT, (b"content-length", b"21")), b"Invalid Origin header"),
+}
+
+
+async def _send(send: Send, response: Response) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def _owner(scope: Scope) -> Owner:
