@@ -32,7 +32,7 @@ from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
 from ...direct.parsing import parse
-from ...direct.runs import DirectChannel, Run
+from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...features.wants import Wants
 from .heads import LARGEST, find_foreign, read_head
 from .sessions import Sessions
@@ -56,9 +56,6 @@ Owner: TypeAlias = "Mapping[str, Any] | None"
 
 _MOMENT: Final = 0.1
 """Seconds after which a request is handed over, so that a client that loses its connection can come back."""
-
-_CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
-"""The answer to a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -302,7 +299,7 @@ class DirectHttp:
                     if task is None or not run.is_cancelled:
                         raise
                     task.uncancel()
-                    return None if run.is_handed_over else self._response(client, session, exchange, _CANCELLED)
+                    return None if run.is_handed_over else self._response(client, session, exchange, CANCELLED)
                 return None if run.finish(result) else self._response(client, session, exchange, result)
         finally:
             self._moments.end(run)
@@ -330,7 +327,7 @@ class DirectHttp:
             session.is_initialized = True
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = session.runs.get(params["requestId"])
-            if run is not None and not run.is_handed_over:
+            if run is not None and not run.is_passed_on:
                 run.cancel()
                 return True
         return not session.has_conversation

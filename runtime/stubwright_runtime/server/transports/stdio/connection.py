@@ -141,7 +141,9 @@ class Connection:
         if conversation is None or self._is_disconnected:
             run.take_back(ProtocolError(CONNECTION_CLOSED, _GONE))
             return
-        await conversation.hand_over(run, message)
+        if not run.is_cancelled:
+            run.is_passed_on = True
+            await conversation.hand_over(run, message)
 
     async def _converse(self) -> Conversation:
         """The SDK's connection, which knows what the client has said so far."""
@@ -176,7 +178,9 @@ class Connection:
                 return
         if message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
-            if run is not None and run.task is not None and not run.is_handed_over:
+            if run is not None:
+                if run.is_passed_on:
+                    await self._pass_on(line)  # so that the SDK answers nothing; it may not have joined the run yet
                 if run.id != (self._opening or {}).get("id") or self._client is None:  # a handshake is not cancelled
                     run.cancel()
                 return
