@@ -273,6 +273,24 @@ async def test_a_call_on_stdio_that_is_cancelled_while_it_is_handed_over(
     assert [line["id"] for line in sink.lines] == ["hello", 8], "a request that is cancelled is not answered"
 
 
+@pytest.mark.anyio
+async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: ModuleType) -> None:
+    handlers, sink = Handlers(), Sink()
+    core = build_core(package.TOOLS["wait"].package, handlers)
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
+    async with core.lifespan(), asyncio.timeout(20):
+        connection = Connection(core, sink)  # type: ignore[arg-type]
+        await connection.take(line_of(shaking(REVISION)))
+        await connection._due.all_answered()
+        await connection.take(line_of(CALL))
+        await connection.take(line_of(cancel))
+        await connection._due.all_answered()
+        assert connection._runs == {}
+        await connection.close()
+    assert handlers.starts == 0
+    assert [line["id"] for line in sink.lines] == ["hello"]
+
+
 def test_sessions_of_both_ways_count_together(package: ModuleType) -> None:
     core = build_core(package.TOOLS["wait"].package, Handlers())
     plain, odd = shaking(REVISION), shaking(REVISION)

@@ -105,6 +105,8 @@ class Connection:
         self._runs[run.id] = run
         self._due.add(run.id)
         run.task = asyncio.create_task(self._respond(run, exchange))
+        # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
+        run.task.add_done_callback(lambda _: self._give_up(run))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -118,16 +120,18 @@ class Connection:
             result: Result | ProtocolError = await self._direct.answer(exchange)
         except ProtocolError as error:
             result = error
-        except asyncio.CancelledError:
-            run.give_up()
-            self._forget(run)
-            raise
         if run.finish(result):
             del self._runs[run.id]
             return
         try:
             await self._output.send(self._direct.response(exchange, result))
         finally:
+            self._forget(run)
+
+    def _give_up(self, run: Run) -> None:
+        """Forget a request that was cancelled."""
+        if self._runs.get(run.id) is run:
+            run.give_up()
             self._forget(run)
 
     def _forget(self, run: Run) -> None:
