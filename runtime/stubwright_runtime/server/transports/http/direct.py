@@ -27,7 +27,7 @@ from ....mcp.errors import (
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, is_observed, is_on
+from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
@@ -56,6 +56,9 @@ Owner: TypeAlias = "Mapping[str, Any] | None"
 
 _MOMENT: Final = 0.1
 """Seconds after which a request is handed over, so that a client that loses its connection can come back."""
+
+_ENDED: Final = ProtocolError(CANCELLED.code, "The session has ended; the request may have taken effect")
+"""The answer to a request whose session has ended while it was handed over."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -315,8 +318,19 @@ class DirectHttp:
 
     async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the SDK answer a request whose run goes on."""
+        has_session = any(name == b"mcp-session-id" for name, _ in scope["headers"])
+        is_gone = False
+
+        async def answer(message: Message) -> None:
+            nonlocal is_gone
+            is_gone = is_gone or (has_session and message.get("status") == 404)
+            if not is_gone:
+                await send(message)
+
         try:
-            await self._pass_on(session, {**scope, HANDED_OVER: run}, receive, send)
+            await self._pass_on(session, {**scope, HANDED_OVER: run}, receive, answer)
+            if is_gone:  # 404 would say that nothing was done, and have the client call once more in a new session
+                await _send(send, Response.of(200, error_response(run.id, _ENDED)))
         finally:
             await run.leave()
 

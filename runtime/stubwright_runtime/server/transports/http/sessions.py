@@ -116,6 +116,9 @@ class Sessions:
         session = self._open.pop(name, None)
         if session is not None and session.timer is not None:
             session.timer.cancel()  # it would keep the session in memory until it goes off
+        for run in () if session is None else [*session.runs.values()]:
+            if not run.is_passed_on:  # the SDK cancels the others
+                run.cancel()
         return session
 
     def _look(self, session: Session, seconds: float) -> None:
