@@ -52,6 +52,47 @@ class App:
         await send({"type": "http.response.body", "body": b"done"})
 
 
+class Transport(asyncio.Transport):
+    """A transport whose client reads when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unsent = 0
+        self.is_aborted = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_closing(self) -> bool:
+        return False
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+async def test_a_slow_reader_is_given_time_until_it_has_its_answer() -> None:
+    async with served(App(), Bounds(4, None, head=0.0)) as (port, links):
+        _, writer = await link(port)
+        async with asyncio.timeout(10):
+            while not links._open:  # noqa: ASYNC110 - nothing says so
+                await asyncio.sleep(0)
+        [connection] = links._open
+        real, slow = connection.transport, Transport()
+        connection.transport = slow
+        connection.timeout_keep_alive = 0.0
+        slow.unsent = 3
+        connection._wait(0.0)
+        for unsent in (2, 1, 0):
+            slow.unsent = unsent
+            connection._look_at_clock()
+            assert not slow.is_aborted, "it has read some of it"
+            assert connection._timer is not None
+        connection._look_at_clock()
+        assert slow.is_aborted, "it has all, and asks for nothing more"
+        real.abort()
+        writer.close()
+
+
 @asynccontextmanager
 async def served(app: Any, bounds: Bounds) -> AsyncIterator[tuple[int, Connections]]:
     """The application behind the server's own listener; gives the port, and what counts connections."""

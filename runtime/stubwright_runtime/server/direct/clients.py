@@ -5,6 +5,7 @@ Takes plain messages; gives what steps and handlers want to know of their sender
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +32,27 @@ class Client:
     Attributes:
         revision: The revision that it speaks.
         info: What it says that it is.
-        capabilities: What it says that it can do.
+        declared: What its request says that it can do.
         wants: What its connection wants to hear.
         level: The least level of log messages that its request wants; `None` for the connection's.
+        opening: The parameters of its handshake, as JSON: parsed, they would take many times as much memory, for as
+            long as the session lasts.
     """
 
     revision: str
     info: Mapping[str, Any] | None
-    capabilities: Mapping[str, Any]
+    declared: Mapping[str, Any]
     wants: Wants | None = field(default_factory=Wants)
     level: LogLevel | None = None
+    opening: bytes | None = None
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """Return what it says that it can do."""
+        if self.opening is None:
+            return self.declared
+        capabilities: Mapping[str, Any] = json.loads(self.opening)["capabilities"]
+        return capabilities
 
     @property
     def name(self) -> tuple[str, str] | None:
@@ -56,7 +68,9 @@ class Client:
     def of_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
         """Who shakes hands; from now on it hears of changes (MCP 2025-11-25, basic/lifecycle)."""
         wants = Wants(since=changes.count)
-        return cls(negotiate(params["protocolVersion"]), params["clientInfo"], params["capabilities"], wants)
+        info = {key: params["clientInfo"][key] for key in ("name", "version")}
+        opening = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
+        return cls(negotiate(params["protocolVersion"]), info, {}, wants, opening=opening)
 
     @classmethod
     def of_request(cls, meta: Mapping[str, Any]) -> Client:

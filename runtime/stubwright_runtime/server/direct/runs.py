@@ -24,6 +24,10 @@ _LATE: Final = 1.0
 """Seconds in which the SDK begins to wait for a run, also where its client is gone already."""
 
 
+CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
+"""The answer to a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
+
+
 class Conversation(Protocol):
     """The way to a client by which it can be told and asked more than the answer: the SDK's."""
 
@@ -57,6 +61,7 @@ class Run:
         id: Its JSON-RPC id.
         task: The task that answers it.
         is_cancelled: Whether its client has cancelled it.
+        is_passed_on: Whether the SDK has the request, so that it hears of a cancellation, too.
     """
 
     def __init__(self, request_id: str | int, hand_over: Callable[[Run], object]) -> None:
@@ -65,6 +70,7 @@ class Run:
         self._hand_over = hand_over
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
+        self.is_passed_on = False
         self._ended = asyncio.Event()
         self._conversation: asyncio.Future[Conversation] | None = None
         self._result: asyncio.Future[Result | ProtocolError] | None = None
@@ -123,13 +129,17 @@ class Run:
         """The result, for the SDK, which brings its way to the client. Raises ProtocolError."""
         if self._conversation is None or self._result is None:
             raise RuntimeError("the request was not handed over")
+        self.is_passed_on = True
         if not self._conversation.done():
             self._conversation.set_result(conversation)
         try:
             result = await asyncio.shield(self._result)
         except asyncio.CancelledError:
+            by_client = self.is_cancelled
             self.cancel()
             await self._ended.wait()
+            if by_client:  # before the SDK could hear of it, for whom this is an answer like any other
+                raise ProtocolError(CANCELLED.code, CANCELLED.message) from None
             raise
         if isinstance(result, ProtocolError):
             raise result

@@ -7,8 +7,8 @@ of the SDK's, under the same id, when a request of it comes here.
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from ....sdk.http import (
     StreamableHTTPASGIApp,
@@ -26,7 +26,6 @@ from .streams import Bounded
 from .uploads import Uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextvars import Context
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,6 +41,9 @@ _RETRY: Final = 1000
 
 _PASSED_ON: Final = frozenset({b"host", b"origin", b"authorization"})
 """Headers of a request that opens the SDK's session, as they are in that which needs it."""
+
+_HELLO: Final = b'{"jsonrpc":"2.0","id":"stubwright/replayed","method":"initialize","params":%b}'
+_READY: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 class Conversations:
@@ -150,6 +152,8 @@ class _Manager(StreamableHTTPSessionManager):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._adopted: set[str] = set()
+        self._unready: WeakSet[StreamableHTTPServerTransport] = WeakSet()
+        """Those of adoptions that have not succeeded."""
 
     @property
     def event_store(self) -> EventStore | None:
@@ -162,7 +166,11 @@ class _Manager(StreamableHTTPSessionManager):
         self._archive = Archive()
 
     async def adopt(self, session: Session, scope: Scope) -> None:
-        """Open a session that has an id, and shake hands in it as its client has."""
+        """Open a session that has an id, and shake hands in it as its client has.
+
+        Raises:
+            RuntimeError: The SDK refuses the handshake; the next request tries again.
+        """
         transport = StreamableHTTPServerTransport(
             mcp_session_id=session.id,
             is_json_response_enabled=self.json_response,
@@ -170,6 +178,7 @@ class _Manager(StreamableHTTPSessionManager):
             security_settings=self.security_settings,
             retry_interval=self.retry_interval,
         )
+        self._unready.add(transport)
         self._adopted.add(session.id)
         self._server_instances[session.id] = transport
         if session.owner is not None:
@@ -177,12 +186,18 @@ class _Manager(StreamableHTTPSessionManager):
         headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
         headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
         shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
-        hello = {"id": "stubwright/replayed", "method": "initialize", "params": session.opening}
-        await self._serve_opening_request(transport, shaking, _body({"jsonrpc": "2.0", **hello}), _ignore)
-        if session.is_initialized:
-            named = {**shaking, "headers": [*headers, (b"mcp-session-id", session.id.encode())]}
-            ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-            await transport.handle_request(named, _body(ready), _ignore)
+        hello = _HELLO % (session.client.opening or b"{}")
+        try:
+            await self._serve_opening_request(transport, shaking, _body(hello), _ignore)
+            if session.is_initialized:
+                named = {**shaking, "headers": [*headers, (b"mcp-session-id", session.id.encode())]}
+                await transport.handle_request(named, _body(_READY), _ignore)
+        except BaseException:  # also where the client leaves meanwhile
+            await self._discard_session(session.id, transport)
+            raise
+        if self._server_instances.get(session.id) is not transport:
+            raise RuntimeError("a session could not be adopted")
+        self._unready.discard(transport)
 
     async def end(self, name: str) -> None:
         """End a session."""
@@ -199,16 +214,22 @@ class _Manager(StreamableHTTPSessionManager):
         return None if self.others.is_full() else super()._admit_session(requestor)
 
     async def _discard_session(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
-        await super()._discard_session(session_id, transport)
-        self._adopted.discard(session_id)
+        if transport in self._unready:
+            # The session itself goes on, and may have another transport by now.
+            if self._server_instances.get(session_id) is transport:
+                await self._drop(session_id, transport)
+            return
+        await self._drop(session_id, transport)
         self.others.forget(session_id)
 
+    async def _drop(self, session_id: str, transport: StreamableHTTPServerTransport) -> None:
+        self._adopted.discard(session_id)
+        await super()._discard_session(session_id, transport)
 
-def _body(message: Mapping[str, Any]) -> Receive:
-    """What gives a request with a message, from a client that does not leave."""
-    messages: list[Message] = [
-        {"type": "http.request", "body": json.dumps(message, ensure_ascii=False).encode(), "more_body": False}
-    ]
+
+def _body(message: bytes) -> Receive:
+    """Return what gives a request with a message, from a client that does not leave."""
+    messages: list[Message] = [{"type": "http.request", "body": message, "more_body": False}]
 
     async def receive() -> Message:
         if not messages:

@@ -27,14 +27,14 @@ from ....mcp.errors import (
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, is_observed, is_on
+from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
 from ...direct.parsing import parse
-from ...direct.runs import DirectChannel, Run
+from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...features.wants import Wants
-from .heads import LARGEST, read_head
+from .heads import LARGEST, find_foreign, read_head
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ...core.exchange import Result
     from ...direct.keys import Wire
     from .conversation import Conversations
-    from .heads import Allowed, Head
+    from .heads import Allowed, Foreign, Head
     from .sessions import Session
 
 Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
@@ -57,8 +57,8 @@ Owner: TypeAlias = "Mapping[str, Any] | None"
 _MOMENT: Final = 0.1
 """Seconds after which a request is handed over, so that a client that loses its connection can come back."""
 
-_CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
-"""The answer to a request that its client has cancelled, up to 2025-11-25, where a stream ends with an answer."""
+_ENDED: Final = ProtocolError(CANCELLED.code, "The session has ended; the request may have taken effect")
+"""The answer to a request whose session has ended while it was handed over."""
 
 _STATUS: Final = dict.fromkeys(
     (
@@ -168,7 +168,12 @@ class DirectHttp:
             if head is not None:
                 await self._post(head, scope, receive, send)
                 return
-        await self._pass_on(self._named(scope), scope, receive, send)
+        session = self._named(scope)
+        if session is not None and (header := find_foreign(scope["headers"], self._hosts, self._origins)) is not None:
+            # Before the SDK adopts the session: a handshake that it refuses would end the session for everybody.
+            await _send(send, _FOREIGN[header])
+            return
+        await self._pass_on(session, scope, receive, send)
 
     def is_on(self) -> bool:
         """Whether requests may be answered directly."""
@@ -207,8 +212,7 @@ class DirectHttp:
         elif (response := await answering) is not None:
             if wire is not None:
                 wire.hold_head()
-            await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-            await send({"type": "http.response.body", "body": response.body})
+            await _send(send, response)
         else:
             await handing[0]
 
@@ -276,7 +280,7 @@ class DirectHttp:
         if message["method"] == "initialize" and not self._stateless:
             if self._sessions.is_full():
                 return Response.of(503, _FULL)
-            session = self._sessions.open(client, owner, message["params"])
+            session = self._sessions.open(client, owner)
         run = Run(message["id"], hand_over)
         run.task = task = asyncio.current_task()
         params = message.get("params")
@@ -298,7 +302,7 @@ class DirectHttp:
                     if task is None or not run.is_cancelled:
                         raise
                     task.uncancel()
-                    return None if run.is_handed_over else self._response(client, session, exchange, _CANCELLED)
+                    return None if run.is_handed_over else self._response(client, session, exchange, CANCELLED)
                 return None if run.finish(result) else self._response(client, session, exchange, result)
         finally:
             self._moments.end(run)
@@ -314,8 +318,19 @@ class DirectHttp:
 
     async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the SDK answer a request whose run goes on."""
+        has_session = any(name == b"mcp-session-id" for name, _ in scope["headers"])
+        is_gone = False
+
+        async def answer(message: Message) -> None:
+            nonlocal is_gone
+            is_gone = is_gone or (has_session and message.get("status") == 404)
+            if not is_gone:
+                await send(message)
+
         try:
-            await self._pass_on(session, {**scope, HANDED_OVER: run}, receive, send)
+            await self._pass_on(session, {**scope, HANDED_OVER: run}, receive, answer)
+            if is_gone:  # 404 would say that nothing was done, and have the client call once more in a new session
+                await _send(send, Response.of(200, error_response(run.id, _ENDED)))
         finally:
             await run.leave()
 
@@ -326,7 +341,7 @@ class DirectHttp:
             session.is_initialized = True
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = session.runs.get(params["requestId"])
-            if run is not None and not run.is_handed_over:
+            if run is not None and not run.is_passed_on:
                 run.cancel()
                 return True
         return not session.has_conversation
@@ -367,6 +382,18 @@ class DirectHttp:
 
 
 _FULL: Final = b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Too many open sessions"}}' % INTERNAL_ERROR
+
+
+_TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
+_FOREIGN: Final[Mapping[Foreign, Response]] = {
+    "Host": Response(421, (_TEXT, (b"content-length", b"19")), b"Invalid Host header"),
+    "Origin": Response(403, (_TEXT, (b"content-length", b"21")), b"Invalid Origin header"),
+}
+
+
+async def _send(send: Send, response: Response) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def _owner(scope: Scope) -> Owner:

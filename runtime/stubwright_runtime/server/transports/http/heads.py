@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +37,8 @@ LARGEST: Final = 1024 * 1024
 
 _ENCODED: Final = "=?base64?"
 """How the value of a header begins that is not spelled out."""
+
+Foreign: TypeAlias = Literal["Host", "Origin"]
 
 _NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameters that `Mcp-Name` repeats, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
@@ -74,6 +76,10 @@ class Allowed:
         self._names = [name.encode() for name in names]
         self._all = all_
         self.allows = lru_cache(256)(self._allows)
+
+    def judge(self, name: bytes) -> bool:
+        """Return whether requests of this name are answered, and keep no judgement of a long one."""
+        return self.allows(name) if len(name) <= _LONGEST else self._allows(name)
 
     def _allows(self, name: bytes) -> bool:
         return self._all or any(
@@ -114,6 +120,15 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
         _text(said.get(b"mcp-method")),
         _text(said.get(b"mcp-name")),
     )
+
+
+def find_foreign(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Foreign | None:
+    """Return the header of a request that names a host or an origin that is not answered; `None` if there is none."""
+    named = [value for name, value in headers if name == b"host"] or [b""]
+    if not all(hosts.judge(value) for value in named):
+        return "Host"
+    sent = [value for name, value in headers if name == b"origin" and value]
+    return None if all(origins.judge(value) for value in sent) else "Origin"
 
 
 def _is_short(length: bytes | None) -> bool:

@@ -28,21 +28,21 @@ class Session:
         id: Its id.
         owner: The principal whose requests may use it; `None` where callers have no token.
         client: Who has shaken hands.
-        opening: The parameters of the handshake.
         is_initialized: Whether the client has said that it is ready.
         runs: Its requests that are being answered directly.
         has_conversation: Whether the SDK has a session for it.
         opens: Held while the SDK gets one.
+        timer: Looks whether it is idle.
     """
 
     id: str
     owner: Mapping[str, Any] | None
     client: Client
-    opening: Mapping[str, Any]
     is_initialized: bool = False
     runs: dict[str | int, Run] = field(default_factory=dict[str | int, "Run"])
     has_conversation: bool = False
     opens: asyncio.Lock = field(default_factory=asyncio.Lock)
+    timer: asyncio.TimerHandle | None = None
     _under_way: int = 0
     _last: float = 0.0
 
@@ -90,10 +90,10 @@ class Sessions:
         """Whether no more may be opened."""
         return len(self._open) + self._others() >= self._most
 
-    def open(self, client: Client, owner: Mapping[str, Any] | None, opening: Mapping[str, Any]) -> Session:
-        """Open one, for a client that shakes hands with these parameters."""
+    def open(self, client: Client, owner: Mapping[str, Any] | None) -> Session:
+        """Open one, for a client that shakes hands."""
         name = uuid4().hex
-        session = Session(name, owner, client, opening)
+        session = Session(name, owner, client)
         self._open[name] = session
         self._look(session, self._idle)
         return session
@@ -105,15 +105,24 @@ class Sessions:
 
     def end(self, session: Session) -> None:
         """End one."""
-        if self._open.pop(session.id, None) is not None:
+        if self._close(session.id) is not None:
             self._ended(session)
 
     def forget(self, name: str) -> None:
         """Take note that the SDK has ended one."""
-        self._open.pop(name, None)
+        self._close(name)
+
+    def _close(self, name: str) -> Session | None:
+        session = self._open.pop(name, None)
+        if session is not None and session.timer is not None:
+            session.timer.cancel()  # it would keep the session in memory until it goes off
+        for run in () if session is None else [*session.runs.values()]:
+            if not run.is_passed_on:  # the SDK cancels the others
+                run.cancel()
+        return session
 
     def _look(self, session: Session, seconds: float) -> None:
-        asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
+        session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
         if session.id not in self._open:

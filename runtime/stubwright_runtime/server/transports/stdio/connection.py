@@ -105,6 +105,8 @@ class Connection:
         self._runs[run.id] = run
         self._due.add(run.id)
         run.task = asyncio.create_task(self._respond(run, exchange))
+        # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
+        run.task.add_done_callback(lambda _: self._give_up(run))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -118,16 +120,18 @@ class Connection:
             result: Result | ProtocolError = await self._direct.answer(exchange)
         except ProtocolError as error:
             result = error
-        except asyncio.CancelledError:
-            run.give_up()
-            self._forget(run)
-            raise
         if run.finish(result):
             del self._runs[run.id]
             return
         try:
             await self._output.send(self._direct.response(exchange, result))
         finally:
+            self._forget(run)
+
+    def _give_up(self, run: Run) -> None:
+        """Forget a request that was cancelled."""
+        if self._runs.get(run.id) is run:
+            run.give_up()
             self._forget(run)
 
     def _forget(self, run: Run) -> None:
@@ -141,7 +145,9 @@ class Connection:
         if conversation is None or self._is_disconnected:
             run.take_back(ProtocolError(CONNECTION_CLOSED, _GONE))
             return
-        await conversation.hand_over(run, message)
+        if not run.is_cancelled:
+            run.is_passed_on = True
+            await conversation.hand_over(run, message)
 
     async def _converse(self) -> Conversation:
         """The SDK's connection, which knows what the client has said so far."""
@@ -176,7 +182,9 @@ class Connection:
                 return
         if message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
-            if run is not None and run.task is not None and not run.is_handed_over:
+            if run is not None:
+                if run.is_passed_on:
+                    await self._pass_on(line)  # so that the SDK answers nothing; it may not have joined the run yet
                 if run.id != (self._opening or {}).get("id") or self._client is None:  # a handshake is not cancelled
                     run.cancel()
                 return

@@ -275,6 +275,8 @@ class Connection(asyncio.Protocol):
         self.is_used = False
         self._all = connections
         self._deadline: float | None = None
+        self._unsent = 0
+        """Bytes of the last answer that the client had still to read when the clock was looked at."""
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None
         self._direct = None if connections.endpoint is None else DirectReader(connections.endpoint, self)
@@ -406,6 +408,7 @@ class Connection(asyncio.Protocol):
     def _wait(self, more: float) -> None:
         """Give the client time for the head of a request, which no part of one prolongs."""
         self._all.waits(self)
+        self._unsent = self.transport.get_write_buffer_size()
         self._deadline = self.loop.time() + self._all.bounds.head + more
         if self._timer is None or self._timer.when() > self._deadline:
             self._set_timer(self._deadline)
@@ -420,10 +423,21 @@ class Connection(asyncio.Protocol):
         self._timer = None
         if self._deadline is None:
             return
-        if self._deadline <= self.loop.time():
-            self._all.drop(self)
-        else:
+        if self._deadline > self.loop.time():
             self._set_timer(self._deadline)
+        elif self.transport.get_write_buffer_size() < self._unsent:  # it reads: its time begins when it has all
+            self._wait(float(self.timeout_keep_alive))
+        else:
+            self._all.drop(self)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection; one whose answer is not read yet is not idle."""
+        if not self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        else:
+            super().timeout_keep_alive_handler()  # type: ignore[misc]  # uvicorn's protocols have it
 
 
 def _connection_kind() -> type[Connection]:

@@ -1,0 +1,116 @@
+"""What becomes of sessions over HTTP that end, and of those that somebody else names."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import mcp_types
+import pytest
+
+from conversations import Handlers, request, shaking, usual
+from packages import generate, imported, manifest, tool
+from serving import WAYS
+from stubwright_runtime.sdk.http import StreamableHTTPServerTransport
+from stubwright_runtime.server.direct.clients import Client
+from stubwright_runtime.server.transports.http.sessions import Session
+
+REVISION = "2025-11-25"
+EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("sessions")
+    with imported(folder, generate(folder, manifest([tool("add")], name="sessions"))) as module:
+        yield module
+
+
+def shake(http: httpx2.Client, url: str, experimental: Any = None) -> str:
+    message = shaking(REVISION)
+    message["params"]["capabilities"] = {"experimental": experimental or {}}
+    body = json.dumps(message, separators=(",", ":")).encode()
+    response = http.post(url, content=body, headers=dict(usual(message, REVISION, None)))
+    assert response.headers["content-type"] == "application/json", "it was answered directly"
+    session: str = response.headers["mcp-session-id"]
+    return session
+
+
+@EVERY_WAY
+def test_nothing_is_kept_of_a_session_that_has_ended(way: Any, package: ModuleType) -> None:
+    large: dict[str, Any] = {f"{number:04}": {} for number in range(1450)}
+    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
+        for _ in range(3):
+            session = shake(http, f"{url}/mcp", large)
+            assert http.delete(f"{url}/mcp", headers={"mcp-session-id": session}).status_code == 200
+        left = shake(http, f"{url}/mcp", large)
+        gc.collect()
+        kept = [each for each in gc.get_objects() if isinstance(each, Session | Client)]
+        trees = [each for each in gc.get_objects() if type(each) is dict and each.keys() == large.keys()]
+        handshakes = [each for each in gc.get_objects() if isinstance(each, mcp_types.InitializeRequestParams)]
+        assert [each.id for each in kept if isinstance(each, Session)] == [left]
+        assert len(kept) == 2
+        assert trees == [large], "that of this test"
+        assert handshakes == []
+
+
+def test_what_a_client_said_in_its_handshake_is_known_when_it_is_asked_for() -> None:
+    message = shaking(REVISION)
+    client = Client.of_handshake(message["params"], ANY_CHANGES)
+    assert client.capabilities == message["params"]["capabilities"]
+    assert client.name == ("test", "1")
+
+
+class _Changes:
+    count = 0
+
+
+ANY_CHANGES: Any = _Changes()
+
+
+@EVERY_WAY
+@pytest.mark.parametrize(("header", "status"), [("origin", 403), ("host", 421)])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_foreign_page_or_host_is_refused_and_ends_nobodys_session(
+    method: str, header: str, status: int, way: Any, package: ModuleType
+) -> None:
+    ping = request(1, "ping", None, stateless=False)
+    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
+        session = shake(http, f"{url}/mcp")
+        headers = dict(usual(ping, REVISION, session))
+        body: dict[str, Any] = {"json": ping} if method == "POST" else {}
+        foreign = {**headers, header: "http://evil.example" if header == "origin" else "evil.example"}
+        assert http.request(method, f"{url}/mcp", headers=foreign, **body).status_code == status
+        assert http.post(f"{url}/mcp", json=ping, headers=headers).status_code == 200
+        assert http.delete(f"{url}/mcp", headers=headers).status_code == 200
+        assert http.post(f"{url}/mcp", json=ping, headers=headers).status_code == 404
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("failure", [421, None], ids=["refused", "broken"])
+def test_an_adoption_that_fails_ends_nothing(
+    failure: int | None, way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle, failures = StreamableHTTPServerTransport.handle_request, [failure]
+
+    async def fail_once(self: Any, scope: Any, receive: Any, send: Any) -> None:
+        if not failures:
+            await handle(self, scope, receive, send)
+        elif (status := failures.pop()) is None:
+            raise OSError("broken")
+        else:
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            await send({"type": "http.response.body"})
+
+    monkeypatch.setattr(StreamableHTTPServerTransport, "handle_request", fail_once)
+    unknown = request(1, "nothing/known", None, stateless=False)
+    with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
+        session = shake(http, f"{url}/mcp")
+        headers = dict(usual(unknown, REVISION, session))
+        statuses = [http.post(f"{url}/mcp", json=unknown, headers=headers).status_code for _ in range(3)]
+        assert statuses == [500, 200, 200]
+        assert not failures
