@@ -65,7 +65,7 @@ def test_a_vendored_runtime_is_mended_by_generating(folder: Path, monkeypatch: p
     monkeypatch.setattr(lazy, "__file__", str(folder / "stubwright_runtime" / "lazy.py"))
     with pytest.raises(lazy.IncompatibleRuntimeError) as raised, imported(folder, "sample_mcp"):
         pass
-    assert str(raised.value).endswith("Run: stubwright generate")
+    assert str(raised.value).endswith("; run `stubwright generate`")
 
 
 def test_the_interface_before_this_one_is_served() -> None:

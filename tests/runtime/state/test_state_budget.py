@@ -71,7 +71,7 @@ async def test_replacing_counts_what_it_adds(state: str) -> None:
         await store.create("basket", "a", b"", owner="ann", ttl=None)
         told = await refusal(store.replace("basket", "a", bytes(EACH), version=0))
         assert told.seconds is None
-        assert "Then end a handle or cancel a task that you no longer need." in str(told)
+        assert "End a handle or cancel a task that you no longer need." in str(told)
         assert await store.get("basket", "a") == Record(b"", 0)
         assert await store.replace("basket", "a", bytes(8 * OVERHEAD), version=0)
         assert await store.replace("basket", "a", b"1", version=1), "less is always taken"
