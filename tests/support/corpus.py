@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 from urllib.parse import unquote
 
-import jsonschema_rs
 from mcp_types import TextContent
 from pydantic import RootModel
 
 import instances
 from stubwright import cli, naming
 from stubwright.importers import tools
+from stubwright_runtime.schema.validation import compile_schema
 
 Json = Any
 
@@ -122,7 +122,7 @@ def calls(tool: Mapping[str, Json], seed: str) -> list[Call]:
 def only_named(call: Call, schema: Mapping[str, Json], names: frozenset[str]) -> Call | None:
     """The call without the arguments that are none of `names`, if the schema accepts that, too."""
     arguments = {name: value for name, value in call.arguments.items() if name in names}
-    accepted = jsonschema_rs.validator_for({**schema}, validate_formats=False).is_valid(arguments)
+    accepted = compile_schema({**schema}, formats=False).is_valid(arguments)
     return Call(call.tool, arguments, call.has_result, call.result) if accepted else None
 
 

@@ -17,6 +17,8 @@ from urllib.parse import unquote
 
 import jsonschema_rs
 
+from stubwright_runtime.schema.validation import compile_schema
+
 Json = Any
 
 sre: Any = importlib.import_module("re._constants")
@@ -109,7 +111,7 @@ def draw(schema: Json, seed: str, count: int) -> Iterator[Json]:
 def valid(schema: Json, seed: str, count: int) -> list[Json]:
     """Those of `count` attempts that jsonschema-rs accepts."""
     try:
-        validator = jsonschema_rs.validator_for(schema, validate_formats=False)
+        validator = compile_schema(schema, formats=False)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return []
     return [instance for instance in draw(schema, seed, count) if _accepts(validator, instance)]
