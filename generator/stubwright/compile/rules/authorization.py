@@ -11,7 +11,7 @@ from stubwright.diagnostics.suggestions import did_you_mean, quoted
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from stubwright.compile.resolve import Resolved
     from stubwright.ir import Json
@@ -121,11 +121,16 @@ def bound(resolved: Resolved) -> Iterator[Diagnostic]:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
         properties = schema.get("properties") if isinstance(schema, dict) else None
         known = properties if isinstance(properties, dict) else {}
+        paging: Mapping[str, Json] = (tool.extension.get("http") or {}).get("page") or {}
         for name in tool.extension.get("bind") or ():
             at = tool.place_of("bind", name)
             if name not in known:
                 message = f"`{tool.name}` has no argument `{name}` in its own `properties`"
                 yield Diagnostic("SW258", message, at.key(), did_you_mean(name, known, "arguments"))
+            elif name == paging.get("argument"):
+                message = f"`{name}` of `{tool.name}` cannot be bound: `page` sets it, for each page"
+                fix = "remove it from `page`, or from what sets it: `bind`, or the API's `bind`, `query` or `headers`"
+                yield Diagnostic("SW269", message, at.key(), fix)
             elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
                 message = f"`{name}` cannot be bound: `{keyword}` also uses it"
                 yield Diagnostic(
