@@ -50,7 +50,6 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "logging/setLevel": {"level": "error"},
 }
 CONVERSING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "progress": ("tools/call", {"name": "talk", "arguments": {}, "_meta": {"progressToken": 1}}),
     "a task": ("tools/call", {"name": "add", "arguments": {}, "task": {}}),
     "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}),
     "a subscription": ("resources/subscribe", {"uri": "docs://a"}),
@@ -74,9 +73,9 @@ class Sink:
         self.lines.append(json.loads(line))
 
 
-async def converses(package: ModuleType, *messages: Any) -> bool:
+async def converses(package: ModuleType, *messages: Any, sink: Any = None) -> bool:
     """Whether the SDK was needed to answer these messages."""
-    sink: Any = Sink()
+    sink = sink or Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan():
         connection = Connection(core, sink)
@@ -124,6 +123,24 @@ def test_what_clients_say_of_themselves(
 
 
 _OURS = "io.modelcontextprotocol/"
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_progress_and_log_lines_on_stdio_need_no_conversation(stateless: bool, package: ModuleType) -> None:
+    wanted = {"progressToken": 1, **({f"{_OURS}logLevel": "info"} if stateless else {})}
+    talking = {"name": "talk", "arguments": {}, "_meta": wanted}
+    opening = [] if stateless else [shaking("2025-11-25"), READY]
+    sink = Sink()
+    messages = [*opening, request("t", "tools/call", talking, stateless=stateless)]
+    assert not asyncio.run(converses(package, *messages, sink=sink))
+    progress, message, answer = sink.lines[-3:]
+    assert progress["params"] == {"progressToken": 1, "progress": 1, "total": 2, "message": "half"}
+    assert message["params"] == {"level": "info", "data": {"said": "this"}}
+    assert [progress["method"], message["method"], answer["id"]] == [
+        "notifications/progress",
+        "notifications/message",
+        "t",
+    ]
 
 
 @pytest.mark.parametrize("what", CONVERSING)

@@ -169,6 +169,39 @@ def test_a_client_that_leaves(revision: str, end: str, moment: float, way: Any, 
     assert (handlers.starts, handlers.ends) == (1, [end])
 
 
+class Telling(Handlers):
+    async def wait(self, args: Any, ctx: Any) -> str:
+        result = await super().wait(args, ctx)
+        await ctx.progress(1)
+        await ctx.log("error", "half")
+        await ctx.release_stream()
+        self.ends.append("told")
+        return result
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
+def test_a_handler_goes_on_that_tells_a_client_which_has_left(moment: float, way: Any, package: ModuleType) -> None:
+    handlers = Telling(0.4)
+
+    async def use(url: str) -> None:
+        async with httpx2.AsyncClient(timeout=20) as http:
+            session = await shaken(http, url)
+            call = {**CALL, "params": {**CALL["params"], "_meta": {"progressToken": "t"}}}
+            asked = asyncio.create_task(http.post(url, json=call, headers=dict(usual(call, REVISION, session))))
+            while not handlers.starts:  # noqa: ASYNC110 - it is in another thread
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(moment)
+            asked.cancel()
+            async with asyncio.timeout(10):
+                while len(handlers.ends) < 2:  # noqa: ASYNC110 - likewise
+                    await asyncio.sleep(0.01)
+
+    with way(package.asgi_app(handlers)) as url:
+        asyncio.run(use(f"{url}/mcp"))
+    assert (handlers.starts, handlers.ends) == (1, ["done", "told"])
+
+
 @EVERY_WAY
 @pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
 def test_a_call_that_is_cancelled(moment: float, way: Any, package: ModuleType) -> None:

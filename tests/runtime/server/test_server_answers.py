@@ -34,6 +34,13 @@ class Handlers(ProcessHandlers):
                 print("FAILED", error, file=sys.stderr, flush=True)
         return "Hello " + who.name
 
+    async def report(self, args, ctx):
+        await asyncio.sleep(0.3)
+        for done in (1, 2):
+            await ctx.progress(done, 2, "working")
+            await ctx.log("error", "working")
+        return "all done"
+
     async def pay(self, args, ctx):
         print("PAID", args.sum, file=sys.stderr, flush=True)
         await asyncio.sleep(0.1)
@@ -47,6 +54,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ask = {"ask": {"who": {"message": "Who are you?", "schema": WHO}}}
     tools = [
         tool("greet", {"times": {"type": "integer", "default": 1}}, stubwright=ask),
+        tool("report"),
         tool("pay", {"sum": {"type": "integer"}}, stubwright={"policy": {"confirm": True}}),
     ]
     generate(folder, manifest(tools, name="process", emit=["server"], python={"handlers": "desk:Handlers"}))
@@ -89,6 +97,24 @@ def test_a_question_after_the_client_left_fails_at_once(process: Process) -> Non
     assert status == 0
     assert "PAID" not in log
     assert "needs the user's confirmation, and the client could not ask for it" in rest.decode()
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_what_is_told_after_the_last_byte_of_input_comes_before_the_answer(process: Process, stateless: bool) -> None:
+    """As in `printf … | python -m server`: the handler is not broken off."""
+    meta: dict[str, Any] = {"progressToken": "t"}
+    if stateless:
+        meta |= {**ENVELOPE, "io.modelcontextprotocol/logLevel": "info"}
+    else:
+        process.send("initialize", {**HELLO, "protocolVersion": "2025-11-25"})
+        assert process.receive()["id"] == 1
+    process.send("tools/call", {"name": "report", "arguments": {}, "_meta": meta})
+    process.close()
+    status, log, rest = process.end()
+    *told, answer = map(json.loads, rest.splitlines())
+    assert (status, "rror" in log) == (0, False), log
+    assert [line["method"] for line in told] == ["notifications/progress", "notifications/message"] * 2
+    assert answer["result"]["content"] == [{"type": "text", "text": "all done"}]
 
 
 YES = {"stubwright.confirm": {"action": "accept", "content": {"confirm": True}}}

@@ -122,18 +122,18 @@ class Direct:
         if isinstance(result, ProtocolError):
             return error_response(exchange.id, result)
         try:
-            text = self._listed(result) if exchange.method in LISTS else _to_json(result)
+            text = self._listed(result) if exchange.method in LISTS else to_json(result)
         except (TypeError, ValueError):
             log().exception(UNWRITABLE)
             return error_response(exchange.id, ProtocolError(INTERNAL_ERROR, UNWRITABLE))
-        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_to_json(exchange.id), text)
+        return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(exchange.id), text)
 
     def _listed(self, result: Result) -> bytes:
         """The text of a page; those of first pages are kept, as the core keeps these pages: every client reads them."""
         entry = self._texts.get(id(result))
         if entry is not None and entry[0] is result:
             return entry[1]
-        text = _to_json(result)
+        text = to_json(result)
         self._texts = dict([*self._texts.items()][1 - _TEXTS :])
         self._texts[id(result)] = (result, text)
         return text
@@ -201,14 +201,14 @@ class Direct:
 def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:
     """The response to a request that is refused, as JSON."""
     said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
-    return _to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
+    return to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
 
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _to_json(value: Any) -> bytes:
-    """A value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
+def to_json(value: Any) -> bytes:
+    """Return a value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
     pydantic = loaded("pydantic_core")
     data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
     return data

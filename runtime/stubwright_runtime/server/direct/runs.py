@@ -7,13 +7,14 @@ run, which goes on, in place of a handler to start. The run is what waits; what 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from ...mcp.errors import ProtocolError
+from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
+from ...observability.logs import log
 from ..core.context import LOG_LEVELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from ..core.context import LogLevel
     from ..core.exchange import Result
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
 _LATE: Final = 1.0
 """Seconds in which the SDK begins to wait for a run, also where its client is gone already."""
+
+
+Notify: TypeAlias = "Callable[[str, Mapping[str, Any]], Awaitable[None]]"
+"""Send a notification of a method with its parameters."""
+
+
+class DisconnectedError(ProtocolError):
+    """A client that can be told and asked nothing more."""
+
+    def __init__(self) -> None:
+        """Make the error that a question to it fails with."""
+        super().__init__(CONNECTION_CLOSED, "the client has disconnected")
 
 
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
@@ -101,22 +114,22 @@ class Run:
             self._result.set_result(result)
         return True
 
-    def take_back(self, error: Exception) -> None:
-        """Answer it here after all: there is nobody to converse with, as `error` says."""
+    def take_back(self) -> None:
+        """Answer it here after all, since its client has disconnected."""
         self._result = None
-        self._fail(error)
+        self._fail()
 
     async def leave(self) -> None:
         """The SDK is done with the request. Where it has answered without the run, nobody wants its result."""
         if self._conversation is not None:
             await asyncio.wait([self._conversation], timeout=_LATE)
             if not self._conversation.done():
-                self._fail(ConnectionError("the request has ended"))
+                self._fail()
                 self.cancel()
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self) -> None:
         if self._conversation is not None and not self._conversation.done():
-            self._conversation.set_exception(error)
+            self._conversation.set_exception(DisconnectedError())
             self._conversation.exception()  # nobody may wait for it
 
     def give_up(self) -> None:
@@ -153,13 +166,20 @@ class Run:
 
 
 class DirectChannel:
-    """The way to the caller of a request that the SDK has not seen."""
+    """The way to the caller of a request that the SDK has not seen.
 
-    def __init__(self, client: Client, params: Mapping[str, Any] | None, run: Run) -> None:
-        """Take who calls, with what, and the run."""
+    A client that has disconnected cannot be told anything more: what it would have been told is dropped, and the
+    handler goes on. What needs an answer fails.
+    """
+
+    def __init__(
+        self, client: Client, params: Mapping[str, Any] | None, run: Run, notify: Notify | None = None
+    ) -> None:
+        """Take who calls, with what, the run, and what sends a notification; without that, the SDK sends it."""
         self._client = client
         self._params = params
         self._run = run
+        self._notify = notify
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
@@ -168,14 +188,35 @@ class DirectChannel:
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification, where the caller asked for them."""
-        if "progressToken" in ((self._params or {}).get("_meta") or {}):
-            await (await self._run.conversation()).progress(done, total, message)
+        meta = (self._params or {}).get("_meta") or {}
+        if "progressToken" not in meta:
+            return
+        if self._notify is not None:
+            known = {"total": total, "message": message}
+            told = {key: value for key, value in known.items() if value is not None}
+            progress = {"progressToken": meta["progressToken"], "progress": done, **told}
+            await self._notify("notifications/progress", progress)
+        elif (conversation := await self._reach()) is not None:
+            await conversation.progress(done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message, where the caller wants messages of this level."""
         wanted = self._client.listens_to
-        if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
-            await (await self._run.conversation()).log(level, data, logger)
+        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+            return
+        if self._notify is not None:
+            source = {} if logger is None else {"logger": logger}
+            await self._notify("notifications/message", {"level": level, "data": data, **source})
+        elif (conversation := await self._reach()) is not None:
+            await conversation.log(level, data, logger)
+
+    async def _reach(self) -> Conversation | None:
+        """Return the SDK's way to the client; `None` if the client has disconnected."""
+        try:
+            return await self._run.conversation()
+        except DisconnectedError:
+            log().debug("what a handler tells its caller is dropped, since the client has disconnected")
+            return None
 
     async def subscribe(self, uri: str) -> None:
         """Tell it of changes of a resource, too."""
@@ -183,7 +224,8 @@ class DirectChannel:
 
     async def release(self) -> None:
         """Close the stream of the request, where the caller can come back for the response."""
-        await (await self._run.conversation()).release()
+        if (conversation := await self._reach()) is not None:
+            await conversation.release()
 
     async def request(self, request: Any, result: Any) -> Any:
         """Ask it something."""

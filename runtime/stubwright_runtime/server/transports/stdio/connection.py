@@ -11,10 +11,10 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
-from ....mcp.errors import CONNECTION_CLOSED, ProtocolError
+from ....mcp.errors import ProtocolError
 from ....observability.logs import log
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, is_observed, is_on
+from ...direct.answers import Direct, DirectExchange, is_observed, is_on, to_json
 from ...direct.clients import Client
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
 
-_GONE: Final = "the client has disconnected"
 _INITIALIZED: Final = "notifications/initialized"
 
 
@@ -100,13 +99,17 @@ class Connection:
                 self._client = Client.of_handshake(params, self._core.changes)
         client = self._client or Client.of_request((params or {})["_meta"])
         run = Run(message["id"], lambda run: self._spawn(self._hand_over(run, message)))
-        channel = DirectChannel(client, params, run)
+        channel = DirectChannel(client, params, run, self._notify)
         exchange = DirectExchange(message["method"], params, run.id, False, client, channel)
         self._runs[run.id] = run
         self._due.add(run.id)
         run.task = asyncio.create_task(self._respond(run, exchange))
         # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
         run.task.add_done_callback(lambda _: self._give_up(run))
+
+    async def _notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send the client a notification."""
+        await self._output.send(to_json({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -143,7 +146,7 @@ class Connection:
         """Have the SDK answer a request whose run goes on."""
         conversation = None if self._is_disconnected else await self._converse()
         if conversation is None or self._is_disconnected:
-            run.take_back(ProtocolError(CONNECTION_CLOSED, _GONE))
+            run.take_back()
             return
         if not run.is_cancelled:
             run.is_passed_on = True
