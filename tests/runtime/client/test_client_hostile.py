@@ -233,6 +233,27 @@ async def test_each_answer_is_a_result_or_an_error_of_its_own_call(
     assert wrong == {}
 
 
+_UNADDRESSED: Final = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error\\nof something"}}'
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_error_that_names_no_request_is_the_reason_only_if_no_answer_comes(era: str, tmp_path: Path) -> None:
+    attacker = Attacker("stdio", era, "tools/call", tmp_path)
+    answer = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[],"structuredContent":{"area":2},"resultType":"complete"}}'
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            attacker.say(f"{_UNADDRESSED}\n{answer}".encode())
+            assert (await client.render()).area == 2
+            attacker.say(_UNADDRESSED.encode())
+            error = await _outcome(client.with_options(timeout=_STRAY).render())
+            assert _is_late(error)
+            assert str(error).endswith("; it sent an error that names no request: Parse error of something")
+            attacker.say(b"")
+            error = await _outcome(client.with_options(timeout=_STRAY).render())
+            assert _is_late(error)
+            assert "names no request" not in str(error)
+
+
 def _is_told(error: BaseException | None) -> bool:
     return error is None or isinstance(error, InvalidResult | mcp.MCPError)
 

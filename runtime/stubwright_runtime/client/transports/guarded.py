@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ...observability.logs import log
 from ...values.json import Json, is_group
+from ...values.terminal import to_one_line
 from .bounds import MOST_BLOCKS, Bound, Bounds, TooLargeError
 from .process import ProcessTransport
 from .refusals import Refusal
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
     from mcp.shared.message import SessionMessage
-    from mcp_types import JSONRPCNotification, RequestId
+    from mcp_types import JSONRPCError, JSONRPCNotification, RequestId
     from pydantic import ValidationError
 
     from ..observability.telemetry import Telemetry
@@ -48,6 +49,9 @@ _ID: Final = re.compile(
 
 _LATE: Final = 1.0
 """Seconds that the end of a connection waits for what is still to be sent."""
+
+_LONGEST_REASON: Final = 300
+"""Characters of an error that a message of ours quotes."""
 
 _MOST_PROBLEMS: Final = 3
 """How many problems of one answer a message has."""
@@ -133,6 +137,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             self._process.longest, self._process.too_large = self._longest, self._too_large
         self._renewal = Renewal(self._send_own, self._send_again, self._refuse_session) if self.over_http else None
         self._under_way: dict[RequestId, UnderWay] = {}
+        self._unaddressed: str | None = None
         self._address = address
         self._telemetry: Telemetry | None = None
         self._opened = self._open()
@@ -161,8 +166,8 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             return item
         if self.on_notification is not None and isinstance(item.message, JSONRPCNotification):
             self.on_notification(item.message)
-        if isinstance(item.message, JSONRPCError) and item.message.id is None and len(self._under_way) == 1:
-            item.message.id = next(iter(self._under_way))  # it could not read a request, and there is only one
+        if isinstance(item.message, JSONRPCError) and item.message.id is None and self._under_way:
+            self._take_unaddressed(item.message)
         key = _answered_id(item)
         request = self._under_way.pop("" if key is None else key, None)
         refusal = self._refusals.pop(str(key), None)
@@ -193,6 +198,17 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             thin_if_wrong(item, request.method, request.revision)
         return item
 
+    def _take_unaddressed(self, error: JSONRPCError) -> None:
+        """Keep an error that names no request, to show it if no answer comes; the answers may still be on their way.
+
+        A server that does not know `server/discover` may answer it so, and the handshake of older revisions follows.
+        """
+        probes = [key for key, request in self._under_way.items() if request.method == "server/discover"]
+        if len(self._under_way) == len(probes) == 1:
+            error.id = probes[0]
+        else:
+            self._unaddressed = to_one_line(error.error.message)[:_LONGEST_REASON]
+
     def record_answer(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         """The same, of which OpenTelemetry learns."""
         from mcp_types import JSONRPCError, JSONRPCResponse
@@ -211,6 +227,8 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
         message = item.message
         if isinstance(message, JSONRPCRequest):
+            if not self._under_way:
+                self._unaddressed = None
             headers: Mapping[str, str] = getattr(item.metadata, "headers", None) or {}
             revision = headers.get(MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
             bound = Bounds(None).bound_of_request() if self._bounds is None else self._bounds.bound_of_request()
@@ -224,11 +242,17 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
     def explain(self, error: MCPError) -> MCPError:
         """The error itself, or what says better why there is no answer."""
-        from mcp_types import CONNECTION_CLOSED
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         if isinstance(error.data, Refusal):  # which no server can send
             return error.data.to_error(error)
-        return self.failure() if error.code == CONNECTION_CLOSED and self.failure is not None else error
+        if error.code == CONNECTION_CLOSED and self.failure is not None:
+            return self.failure()
+        if error.code == REQUEST_TIMEOUT and self._unaddressed is not None:
+            message = f"{error.message}; it sent an error that names no request: {self._unaddressed}"
+            return MCPError(code=REQUEST_TIMEOUT, message=message, data=error.data)
+        return error
 
     def _longest(self) -> Bound:
         """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
