@@ -33,6 +33,7 @@ from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
 from ...direct.parsing import parse
 from ...direct.runs import CANCELLED, DirectChannel, Run
+from ...execution.watchdog import watched_loop
 from ...features.wants import Wants
 from .heads import LARGEST, find_foreign, read_head
 from .sessions import Sessions
@@ -153,7 +154,8 @@ class DirectHttp:
             if not self._is_direct:
                 await self._load()
             try:
-                yield
+                with watched_loop(self._core.package.name):
+                    yield
             finally:
                 if self._conversations is not None:
                     await self._conversations.stop()

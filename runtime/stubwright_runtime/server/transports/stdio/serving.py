@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ....observability.logs import log
+from ...execution.watchdog import watched_loop
 from ..signals import stop_signals
 from .connection import Connection
 from .wire import Output, lines_of
@@ -64,9 +65,10 @@ async def _serve(core: Core, wire: Wire) -> None:
 async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
     async with core.lifespan(), lines_of(wire.source, connection.takes) as lines:
         try:
-            async for line in lines:
-                await connection.take(line)
-            await connection.disconnect()
+            with watched_loop(core.package.name):
+                async for line in lines:
+                    await connection.take(line)
+                await connection.disconnect()
         finally:
             await connection.close()
 

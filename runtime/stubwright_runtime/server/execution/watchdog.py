@@ -1,0 +1,128 @@
+"""A watchdog for the event loop: it logs the code that holds the loop, while no other call can be answered.
+
+A timeout cannot stop code that never awaits, and neither can a cancellation. A thread asks the loop for a sign of life
+once a second, and looks at its stack if none comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import traceback
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
+
+from ...observability.logs import logger
+from . import invocation
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Generator, Sequence
+    from types import FrameType
+
+SWITCH: Final = "STUBWRIGHT_WATCHDOG"
+"""The environment variable that turns the watchdog off with `0`."""
+
+HELD: Final = 2.0
+"""Seconds without a sign of life after which the loop counts as held."""
+
+_PAUSE: Final = 1.0
+"""Seconds between two looks."""
+
+_DEBUGGERS: Final = frozenset({"bdb", "debugpy", "_pydevd_bundle"})
+"""Modules in whose frames a person holds the loop. pdb and its relatives are built on bdb."""
+
+_ADVICE: Final = "write it as a plain `def`, which runs in a thread, or await what it waits for"
+
+_watched: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+
+
+@contextmanager
+def watched_loop(package: str) -> Generator[None, None, None]:
+    """Watch the running event loop during the block, unless it is watched already or the environment says no.
+
+    Args:
+        package: The package in whose log a line says what holds the loop.
+    """
+    loop = asyncio.get_running_loop()
+    if loop in _watched or os.environ.get(SWITCH) == "0":
+        yield
+        return
+    watchdog = _Watchdog(loop, logger(package))
+    _watched.add(loop)
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.stop()
+        _watched.discard(loop)
+
+
+class _Watchdog(threading.Thread):
+    """The thread that watches the event loop of the thread that makes it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: logging.Logger) -> None:
+        super().__init__(name="stubwright-watchdog", daemon=True)
+        self._loop = loop
+        self._loop_thread = threading.get_ident()
+        self._log = log
+        self._stopped = threading.Event()
+        self._reported: WeakSet[asyncio.Task[object]] = WeakSet()
+
+    def stop(self) -> None:
+        """End the thread. Nobody waits for it: it touches nothing any more."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Watch until `stop` is called or the loop is closed."""
+        while not self._stopped.wait(_PAUSE):
+            alive = threading.Event()
+            try:
+                self._loop.call_soon_threadsafe(alive.set)
+            except RuntimeError:  # closed
+                return
+            if not alive.wait(HELD):
+                self._report()
+                while not (alive.wait(_PAUSE) or self._stopped.is_set()):
+                    pass
+
+    def _report(self) -> None:
+        """Log what holds the loop, once for each task, which answers one call."""
+        innermost, task = sys._current_frames().get(self._loop_thread), asyncio.current_task(self._loop)
+        if innermost is None or self._stopped.is_set():
+            return
+        stack = [frame for frame, _ in traceback.walk_stack(innermost)][::-1]
+        if task in self._reported or _is_idle_or_debugged(stack):
+            return
+        if task is not None:
+            self._reported.add(task)
+        handler = _find_handler(stack)
+        culprit = innermost if handler is None else handler
+        advice = "" if handler is None else f"; {_ADVICE}"
+        shown = stack[stack.index(culprit) :]
+        self._log.warning(
+            "the event loop has been held for %g s by %s (%s:%d), and no other call is answered%s\n%s",
+            HELD,
+            culprit.f_code.co_name,
+            Path(culprit.f_code.co_filename).name,
+            culprit.f_lineno,
+            advice,
+            "".join(traceback.format_list(traceback.StackSummary.extract((frame, frame.f_lineno) for frame in shown))),
+        )
+
+
+def _is_idle_or_debugged(stack: Sequence[FrameType]) -> bool:
+    """Return whether the loop waits for events after all, as in a process that was stopped, or for a debugger."""
+    modules = [str(frame.f_globals.get("__name__")) for frame in stack]
+    return modules[-1] == "selectors" or any(name.partition(".")[0] in _DEBUGGERS for name in modules)
+
+
+def _find_handler(stack: Sequence[FrameType]) -> FrameType | None:
+    """Return the outermost frame of a method of the handlers; `None` if none is running."""
+    called = [inner for outer, inner in pairwise(stack) if outer.f_code.co_filename == invocation.__file__]
+    return called[-1] if called else None
