@@ -39,7 +39,8 @@ def explain_alternatives(
         simple = [branch[0] for branch in branches]
         if not any(_is_nested(inner) for inner in simple):
             wanted = " or ".join(dict.fromkeys(describe_expected(inner.kind) for inner in simple))
-            yield f"{validator.format_path(path, root)}: expected {wanted}{validator.describe_actual(node)}"
+            actual = validator.describe_actual(node, kinds=[inner.kind for inner in simple])
+            yield f"{validator.format_path(path, root)}: expected {wanted}{actual}"
             return
     right_type = [b for b in branches if not any(_is(e, level, ValidationErrorKind.Type) for e in b)]
     right_tag = [b for b in right_type if not any(_is(e, level + 1, _TAGS) for e in b)]

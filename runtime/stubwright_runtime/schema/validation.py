@@ -251,8 +251,14 @@ class Validator:
             case kind:
                 yield f"{self.format_path(path, root)}: expected {describe_expected(kind)}{self.describe_actual(node)}"
 
-    def describe_actual(self, node: ErrorNode, options: Iterable[Any] = ()) -> str:
-        """Describe the actual value, and suggest the allowed value (or the one of `options`) that is closest to it."""
+    def describe_actual(self, node: ErrorNode, options: Iterable[Any] = (), kinds: Iterable[Kind | None] = ()) -> str:
+        """Describe the actual value, and suggest what was probably meant.
+
+        Args:
+            node: The error.
+            options: The values that are allowed; by default those of the error itself.
+            kinds: What is wrong with it for each of several alternatives; by default what the error itself says.
+        """
         path, value, kind = node.path, node.instance, node.kind
         if self._is_redacted(path) or (isinstance(value, str) and self._holds_secret(path)):
             return ""
@@ -263,7 +269,8 @@ class Validator:
             else None
         )
         counted = isinstance(kind, ValidationErrorKind.MinProperties | ValidationErrorKind.MaxProperties)
-        return f", got {_describe(value, counted=counted)}{f'; did you mean {_quote(near)}?' if near else ''}"
+        hint = f"; did you mean {_quote(near)}?" if near else _suggest_no_text(value, kinds or (kind,))
+        return f", got {_describe(value, counted=counted)}{hint}"
 
     def _suggest_misspelt(self, node: ErrorNode, missing: str) -> str:
         """Suggest the unknown key that looks like a misspelling of the missing one."""
@@ -331,6 +338,18 @@ def _may_multiply(schema: Json) -> bool:
         elif isinstance(here, list):
             waiting += here
     return False
+
+
+def _suggest_no_text(value: Any, kinds: Iterable[Kind | None]) -> str:
+    """Suggest to send an object or an array itself if it came as text that holds its JSON, as models send some."""
+    wanted = {name for kind in kinds if isinstance(kind, ValidationErrorKind.Type) for name in kind.types}
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return ""
+    try:
+        name = "array" if isinstance(json.loads(value), list) else "object"
+    except (ValueError, RecursionError):
+        return ""
+    return f"; send the {name} itself, not its JSON as text" if name in wanted else ""
 
 
 def describe_several(fitting: Sequence[int]) -> str:

@@ -77,6 +77,23 @@ SHAPE = {
             "x",
             ['arguments: expected an integer or null, got the string "x"'],
         ),
+        (
+            WEATHER,
+            {"location": "x", "tags": "[1, 2]"},
+            ['tags: expected an array, got the string "[1, 2]"; send the array itself, not its JSON as text'],
+        ),
+        (WEATHER, {"location": "x", "tags": '{"a": 1}'}, ['tags: expected an array, got the string "{\\"a\\": 1}"']),
+        (WEATHER, {"location": "x", "tags": "[a, b"}, ['tags: expected an array, got the string "[a, b"']),
+        (
+            {"properties": {"a": {"anyOf": [{"type": "object"}, {"type": "null"}]}}},
+            {"a": " {}"},
+            ['a: expected an object or null, got the string " {}"; send the object itself, not its JSON as text'],
+        ),
+        (
+            {"type": ["boolean", "object"]},
+            "true",
+            ['arguments: expected a boolean or an object, got the string "true"'],
+        ),
         (SHAPE, {"kind": "square", "a": "1"}, ['a: expected a number, got the string "1"']),
         (SHAPE, {"kind": "oval"}, ['kind: expected one of "circle", "square", got the string "oval"']),
         (
@@ -104,6 +121,12 @@ SHAPE = {
 )
 def test_lines(schema: Any, value: Any, lines: list[str]) -> None:
     assert Validator(schema, redact=["/api_key"]).find_errors(value) == lines
+
+
+def test_a_text_that_is_nested_too_deeply_to_be_read_gets_no_hint() -> None:
+    (line,) = Validator({"type": "array"}).find_errors("[" * 100_000)
+    assert line.startswith("arguments: expected an array, got the string")
+    assert "itself" not in line
 
 
 def test_at_most_ten_lines_and_a_count() -> None:
