@@ -310,22 +310,18 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
                 answer = await _followed(client, binding, outgoing)
         except TimeoutError:
             _debug(outgoing, "no answer in time", begun)
-            text = f"The API did not answer within {binding.api.timeout:g} seconds.{_unknown(outgoing)}"
-            raise ToolError(text) from None
+            raise _failure(binding, outgoing, f"did not answer within {binding.api.timeout:g} seconds") from None
         except _UNSENT as error:
             _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
-                log().warning("%s failed: %s", binding.shown, reason)
-                raise ToolError(f"The API at {_host(outgoing.url)} cannot be reached: {reason}.") from None
+                raise _failure(binding, outgoing, f"cannot be reached: {reason}", is_sent=False) from None
         except httpx2.TransportError as error:
             _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
-                log().warning("%s failed: %s", binding.shown, reason)
-                text = f"The API at {_host(outgoing.url)} did not finish its answer: {reason}.{_unknown(outgoing)}"
-                raise ToolError(text) from None
+                raise _failure(binding, outgoing, f"did not finish its answer: {reason}") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:  # an answer that cannot be read, and the like
-            log().warning("%s failed: %s", binding.shown, type(error).__name__)
-            raise ToolError(f"The API's answer cannot be read ({_words(error)}).") from None
+            what = f"sent an answer that cannot be read ({_words(error)})"
+            raise _failure(binding, outgoing, what, is_sent=False) from None
         else:
             _debug(outgoing, phrase(answer.status), begun)
             asked = _asked(answer)
@@ -375,6 +371,20 @@ def _reading(outgoing: Outgoing) -> Outgoing:
 def _host(url: str) -> str:
     """The host of a URL, and its port where it says one."""
     return clean(urlsplit(url).netloc.rpartition("@")[2])
+
+
+def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool = True) -> ToolError:
+    """Log why a request has no answer, and return the error that tells the caller.
+
+    Args:
+        binding: The tool's request.
+        outgoing: The request that was sent.
+        what: What the API did, or did not do.
+        is_sent: Whether the caller has to be told that the request may have taken effect.
+    """
+    text = f"The API at {_host(outgoing.url)} {what}."
+    log().warning("%s failed: %s", binding.shown, text)
+    return ToolError(f"{text}{_unknown(outgoing) if is_sent else ''}")
 
 
 def _unknown(outgoing: Outgoing) -> str:
