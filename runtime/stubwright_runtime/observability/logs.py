@@ -13,7 +13,7 @@ import sys
 import threading
 from contextvars import ContextVar
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from ..values.contexts import Within
 from ..values.terminal import replace_controls
@@ -139,6 +139,7 @@ def set_up(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(REDACTION)
     handler.setFormatter(_FORMAT)
+    _FORMAT.folds = level != "debug"
     logging.basicConfig(handlers=[handler], level=level.upper())
     least = logging.getLogger().level
     for name in _OTHERS:
@@ -154,7 +155,21 @@ def _thread_failed(log: logging.Logger, failed: threading.ExceptHookArgs) -> Non
 
 
 class _Format(logging.Formatter):
-    """Replaces control characters and indents continuation lines: a line at the margin starts a record."""
+    """Replaces control characters and indents continuation lines: a line at the margin starts a record.
+
+    Attributes:
+        folds: Whether tracebacks are shown without the runtime's own frames.
+    """
+
+    folds = False
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging calls it
+        """Format the traceback of a record."""
+        if not self.folds or ei[1] is None:
+            return super().formatException(ei)
+        from .tracebacks import format_folded
+
+        return format_folded(ei[1])
 
     def format(self, record: logging.LogRecord) -> str:
         """Format the record."""

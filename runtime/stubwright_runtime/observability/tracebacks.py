@@ -1,0 +1,56 @@
+"""Tracebacks of a handler's exceptions, without the frames through which the runtime called the handler."""
+
+from __future__ import annotations
+
+import traceback
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+_RUNTIME: Final = f"{Path(__file__).parents[1]}"
+
+
+def format_folded(error: BaseException) -> str:
+    """Return the traceback of an exception and of its causes, in which a line stands for each run of our frames.
+
+    A traceback that ends in our code is not folded: there the fault may be ours.
+    """
+    formatted = traceback.TracebackException.from_exception(error)
+    waiting = [formatted]
+    while waiting:
+        part = waiting.pop()
+        part.stack = _fold(part.stack)
+        waiting += [each for each in (part.__cause__, part.__context__, *(part.exceptions or ())) if each is not None]
+    return "".join(formatted.format()).rstrip("\n")
+
+
+def _fold(stack: traceback.StackSummary) -> traceback.StackSummary:
+    if not stack or _is_ours(stack[-1]):
+        return stack
+    folded = _Folded()
+    for is_ours, run in groupby(stack, _is_ours):
+        frames = [*run]
+        folded += [_Fold(len(frames))] if is_ours else frames
+    return folded
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith(_RUNTIME)
+
+
+class _Fold(traceback.FrameSummary):
+    """A run of our frames."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(_RUNTIME, None, "", lookup_line=False)
+        self.count = count
+
+
+class _Folded(traceback.StackSummary):
+    """A stack some of whose frames stand for several."""
+
+    def format_frame_summary(self, frame_summary: traceback.FrameSummary, **options: bool) -> str:
+        if isinstance(frame_summary, _Fold):
+            frames = f"{frame_summary.count} frame{'s' if frame_summary.count > 1 else ''}"
+            return f"  ({frames} of stubwright_runtime; --log-level debug shows them)\n"
+        return super().format_frame_summary(frame_summary, **options)
