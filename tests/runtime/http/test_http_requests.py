@@ -1,0 +1,93 @@
+"""How requests over HTTP may be written, and what answers those that may not: alike on every way to the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+
+from conversations import READY, REVISIONS, Handlers, request, shaking, usual
+from packages import generate, imported, manifest, tool
+from serving import WAYS, asgi
+
+LATEST = "2026-07-28"
+OLD = ("2025-06-18", "2025-11-25")
+REVISION = "io.modelcontextprotocol/protocolVersion"
+CALL = {"name": "say", "arguments": {"text": "hello"}}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("requests")
+    tools = [tool("say", {"text": {"type": "string"}})]
+    toolsets = {"some": {"tools": ["say"]}}
+    with imported(folder, generate(folder, manifest(tools, name="requests", toolsets=toolsets))) as module:
+        yield module
+
+
+@pytest.fixture(scope="module")
+def urls(package: ModuleType) -> Iterator[Sequence[str]]:
+    """The SDK alone, and the direct path on every way over HTTP."""
+    with ExitStack() as stack:
+        found = []
+        for switch, way in (("0", asgi), *(("1", way) for way in WAYS)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("STUBWRIGHT_DIRECT", switch)
+                app = package.asgi_app(Handlers())
+            found.append(f"{stack.enter_context(way(app))}/mcp")
+        yield found
+
+
+@pytest.fixture(scope="module")
+def http() -> Iterator[httpx2.Client]:
+    with httpx2.Client(timeout=30) as client:
+        yield client
+
+
+def open_session(http: httpx2.Client, url: str, revision: str) -> str:
+    message = shaking(revision)
+    session: str = http.post(url, json=message, headers=dict(usual(message, revision, None))).headers["mcp-session-id"]
+    headers = dict(usual(READY, revision, session))
+    assert http.post(url, json=READY, headers=headers).status_code == 202
+    return session
+
+
+def change(headers: Sequence[tuple[str, str]], **changed: str | None) -> dict[str, str]:
+    """Headers with others in place of some, or without them."""
+    names = {name.replace("_", "-"): value for name, value in changed.items()}
+    return {name: value for name, value in {**dict(headers), **names}.items() if value is not None}
+
+
+def error_of(response: httpx2.Response) -> tuple[int, Any, int]:
+    said: Mapping[str, Any] = response.json()
+    return response.status_code, said["id"], said["error"]["code"]
+
+
+@pytest.mark.parametrize("named", [*REVISIONS, "1999-01-01", "", None])
+def test_a_header_that_names_another_revision_is_a_mismatch(
+    named: str | None, urls: Sequence[str], http: httpx2.Client
+) -> None:
+    message = request("seven", "tools/call", CALL, stateless=True)
+    headers = change(usual(message, LATEST, None), mcp_protocol_version=named)
+    for url in urls:
+        response = http.post(url, json=message, headers=headers)
+        assert error_of(response) == (400, "seven", -32020), url
+        assert "MCP-Protocol-Version" in response.json()["error"]["message"]
+        assert repr(LATEST) in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("revision", OLD)
+def test_a_mismatch_is_one_in_a_session_too(revision: str, urls: Sequence[str], http: httpx2.Client) -> None:
+    for url in urls:
+        session = open_session(http, url, revision)
+        message = request(7, "tools/call", CALL, stateless=True)
+        headers = dict(usual(message, revision, session))
+        assert error_of(http.post(url, json=message, headers=headers)) == (400, 7, -32020)
+        message["params"]["_meta"] = {REVISION: revision}
+        assert http.post(url, json=message, headers=headers).status_code == 200
+        del message["params"]["_meta"]
+        assert http.post(url, json=message, headers=headers).status_code == 200
