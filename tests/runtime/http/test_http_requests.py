@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from types import ModuleType
@@ -91,3 +92,30 @@ def test_a_mismatch_is_one_in_a_session_too(revision: str, urls: Sequence[str], 
         assert http.post(url, json=message, headers=headers).status_code == 200
         del message["params"]["_meta"]
         assert http.post(url, json=message, headers=headers).status_code == 200
+
+
+JSON = ("Application/JSON", "APPLICATION/JSON;charset=UTF-8", 'application/json ; charset="utf-8"; x=y')
+
+
+@pytest.mark.parametrize("revision", [*OLD, LATEST])
+def test_json_is_json_however_its_type_is_written(revision: str, urls: Sequence[str], http: httpx2.Client) -> None:
+    is_stateless = revision == LATEST
+    plain = request(1, "tools/call", CALL, stateless=is_stateless)
+    odd = request(2, "nothing/known", {}, stateless=is_stateless)
+    for url in urls:
+        session = None if is_stateless else open_session(http, url, revision)
+        for media in JSON:
+            for message, status in ((plain, 200), (odd, 404 if is_stateless else 200)):
+                headers = change(usual(message, revision, session), content_type=media)
+                assert http.post(url, json=message, headers=headers).status_code == status, (url, media)
+
+
+@pytest.mark.parametrize("media", ["text/json", "text/plain", "x-application/json", None])
+def test_what_is_not_json_is_refused(media: str | None, urls: Sequence[str], http: httpx2.Client) -> None:
+    for revision in (*OLD, LATEST):
+        message = request(1, "tools/call", CALL, stateless=revision == LATEST)
+        body = json.dumps(message).encode()
+        for url in urls:
+            session = None if revision == LATEST else open_session(http, url, revision)
+            headers = change(usual(message, revision, session), content_type=media)
+            assert http.post(url, content=body, headers=headers).status_code in (400, 415), (url, revision)

@@ -34,7 +34,7 @@ from ...direct.moments import Moments
 from ...direct.parsing import parse
 from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...features.wants import Wants
-from .heads import LARGEST, find_foreign, read_head
+from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
 
@@ -354,6 +354,7 @@ class DirectHttp:
     async def _pass_on(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the SDK answer a request."""
         conversations = await self._load()
+        scope = {**scope, "headers": with_plain_type(scope["headers"])}
         if session is None:
             await conversations.answer(scope, receive, send)
             return
