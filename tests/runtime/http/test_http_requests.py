@@ -119,3 +119,24 @@ def test_what_is_not_json_is_refused(media: str | None, urls: Sequence[str], htt
             session = None if revision == LATEST else open_session(http, url, revision)
             headers = change(usual(message, revision, session), content_type=media)
             assert http.post(url, content=body, headers=headers).status_code in (400, 415), (url, revision)
+
+
+@pytest.mark.parametrize("revision", OLD)
+def test_a_refusal_names_no_session(revision: str, urls: Sequence[str], http: httpx2.Client) -> None:
+    message = request(1, "tools/call", CALL, stateless=False)
+    for url in urls:
+        session = open_session(http, url, revision)
+        headers = usual(message, revision, session)
+        refused = [
+            http.post(url, json=message, headers=change(headers, accept="text/html")),
+            http.post(url, json=message, headers=change(headers, content_type="application/xml")),
+            http.post(url, json=message, headers=change(headers, mcp_session_id="nobody")),
+            http.post(url, json=message, headers=change(headers, mcp_session_id=None)),
+            http.post(url, content=b"{", headers=dict(headers)),
+            http.get(url, headers=change(headers, accept="text/html")),
+            http.put(url, json=message, headers=dict(headers)),
+        ]
+        assert [response.status_code for response in refused] == [406, 400, 404, 400, 400, 406, 405]
+        assert [response.headers.get("mcp-session-id") for response in refused] == [None] * len(refused)
+        answered = http.post(url, json=request(2, "nothing/known", {}, stateless=False), headers=dict(headers))
+        assert answered.headers["mcp-session-id"] == session
