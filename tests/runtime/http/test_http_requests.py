@@ -140,3 +140,30 @@ def test_a_refusal_names_no_session(revision: str, urls: Sequence[str], http: ht
         assert [response.headers.get("mcp-session-id") for response in refused] == [None] * len(refused)
         answered = http.post(url, json=request(2, "nothing/known", {}, stateless=False), headers=dict(headers))
         assert answered.headers["mcp-session-id"] == session
+
+
+@pytest.mark.parametrize("path", ["/", "/some", "/some/"])
+@pytest.mark.parametrize("revision", [*OLD, LATEST])
+def test_a_slash_at_the_end_changes_nothing(revision: str, path: str, urls: Sequence[str], http: httpx2.Client) -> None:
+    is_stateless = revision == LATEST
+    message = request(1, "tools/call", CALL, stateless=is_stateless)
+    for url in urls:
+        session = None if is_stateless else open_session(http, url + path, revision)
+        headers = usual(message, revision, session)
+        assert http.post(url + path, json=message, headers=dict(headers)).status_code == 200
+        assert http.post(url, json=message, headers=dict(headers)).status_code == 200, "it is the same endpoint"
+        if session is not None:
+            with http.stream("GET", url + path, headers=dict(headers)) as stream:
+                assert stream.status_code == 200
+            assert http.delete(url + path, headers=dict(headers)).status_code == 200
+        assert http.post(f"{url}{path}nothing/", json=message, headers=dict(headers)).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/tools", "/tools/"])
+def test_wherever_the_endpoint_is_it_has_both_spellings(path: str, package: ModuleType, http: httpx2.Client) -> None:
+    message = request(1, "tools/call", CALL, stateless=True)
+    for way in WAYS:
+        with way(package.asgi_app(Handlers(), path=path)) as url:
+            for spelling in {path, path.rstrip("/") or "/", f"{path.rstrip('/')}/", f"{path.rstrip('/')}/some/"}:
+                response = http.post(url + spelling, json=message, headers=dict(usual(message, LATEST, None)))
+                assert response.status_code == 200, spelling

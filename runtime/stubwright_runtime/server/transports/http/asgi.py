@@ -97,7 +97,7 @@ def asgi_app(
 
     Args:
         core: The server.
-        path: Where the endpoint is.
+        path: Where the endpoint is, with and without a slash at its end.
         allowed_hosts: Values of the `Host` header to answer beside this machine's own, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
         token_verifier: Checks bearer tokens; by default as the manifest's `auth` says. Without both, anybody may call.
@@ -158,7 +158,7 @@ def asgi_app(
     if health:
         routes += health_routes(core)
     app = _Application(routes=[*_routes(path, endpoint, core), *routes], lifespan=lambda _: direct.running())
-    app.path, app.endpoint, app.direct_endpoint = path, endpoint, direct_endpoint
+    app.paths, app.endpoint, app.direct_endpoint = frozenset(_spellings(path)), endpoint, direct_endpoint
     app.state.server = core
     redact_library_logs()
     return app
@@ -167,13 +167,13 @@ def asgi_app(
 class _Application(Starlette):
     """The application. Without middlewares of an embedder, requests for the endpoint go there at once."""
 
-    path: str
+    paths: frozenset[str]
     endpoint: ASGIApp
     direct_endpoint: Endpoint | None
     """The same for the server's own listener, where nothing stands in front of it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_ours = scope["type"] == "http" and scope["path"] == self.path and not scope.get("root_path")
+        is_ours = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
         if is_ours and not self.user_middleware and not self.exception_handlers:
             await self.endpoint(scope, receive, send)
         else:
@@ -209,8 +209,14 @@ class _Named:
 def _routes(path: str, endpoint: _Named, core: Core) -> list[Route]:
     """The endpoint, and one for each toolset below it."""
     inner = endpoint.app
-    below = [Route(f"{path.rstrip('/')}/{name}", endpoint=_Named(inner, core, name)) for name in core.toolsets]
-    return [Route(path, endpoint=endpoint), *below]
+    endpoints = {path: endpoint, **{f"{path.rstrip('/')}/{name}": _Named(inner, core, name) for name in core.toolsets}}
+    return [Route(each, endpoint=app) for written, app in endpoints.items() for each in _spellings(written)]
+
+
+def _spellings(path: str) -> list[str]:
+    """Return a path without and with a slash at its end: clients write both, and few follow the redirect of a POST."""
+    bare = path.rstrip("/")
+    return [bare, f"{bare}/"] if bare else ["/"]
 
 
 def _has_port(host: str) -> bool:
