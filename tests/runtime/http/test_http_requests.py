@@ -167,3 +167,25 @@ def test_wherever_the_endpoint_is_it_has_both_spellings(path: str, package: Modu
             for spelling in {path, path.rstrip("/") or "/", f"{path.rstrip('/')}/", f"{path.rstrip('/')}/some/"}:
                 response = http.post(url + spelling, json=message, headers=dict(usual(message, LATEST, None)))
                 assert response.status_code == 200, spelling
+
+
+def last_of(response: httpx2.Response) -> Any:
+    """The last message of an answer."""
+    if response.headers["content-type"].startswith("application/json"):
+        return response.json()
+    return json.loads([line for line in response.text.splitlines() if line.startswith("data: {")][-1][6:])
+
+
+@pytest.mark.parametrize("revision", OLD)
+def test_a_session_shakes_hands_once(revision: str, urls: Sequence[str], http: httpx2.Client) -> None:
+    call = request(1, "tools/call", CALL, stateless=False)
+    for url in urls:
+        session = open_session(http, url, revision)
+        for other in OLD:
+            again = shaking(other)
+            response = http.post(url, json=again, headers=dict(usual(again, revision, session)))
+            said = last_of(response)
+            assert (said["id"], said["error"]["code"]) == ("hello", -32600), url
+            assert "initialized already" in said["error"]["message"]
+        assert http.post(url, json=call, headers=dict(usual(call, revision, session))).status_code == 200
+        assert open_session(http, url, revision) != session
