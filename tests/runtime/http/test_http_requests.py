@@ -189,3 +189,59 @@ def test_a_session_shakes_hands_once(revision: str, urls: Sequence[str], http: h
             assert "initialized already" in said["error"]["message"]
         assert http.post(url, json=call, headers=dict(usual(call, revision, session))).status_code == 200
         assert open_session(http, url, revision) != session
+
+
+PAGE = "https://app.example.com"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/some"])
+@pytest.mark.parametrize("revision", [*OLD, LATEST])
+def test_pages_of_an_allowed_origin_may_call(
+    revision: str, path: str, package: ModuleType, http: httpx2.Client
+) -> None:
+    is_stateless = revision == LATEST
+    message = shaking(revision) if not is_stateless else request(1, "tools/call", CALL, stateless=True)
+    for way in WAYS:
+        with way(package.asgi_app(Handlers(), allowed_origins=[PAGE])) as url:
+            asked = {"access-control-request-method": "POST", "access-control-request-headers": "mcp-param-x"}
+            preflight = http.options(f"{url}/mcp{path}", headers={"origin": PAGE, **asked})
+            assert preflight.status_code == 200
+            assert preflight.headers["access-control-allow-origin"] == PAGE
+            assert preflight.headers["access-control-allow-headers"] == "mcp-param-x"
+            headers = {**dict(usual(message, revision, None)), "origin": PAGE}
+            response = http.post(f"{url}/mcp{path}", json=message, headers=headers)
+            assert response.status_code == 200
+            assert response.headers["access-control-allow-origin"] == PAGE
+            assert "Mcp-Session-Id" in response.headers["access-control-expose-headers"]
+            foreign = http.post(f"{url}/mcp{path}", json=message, headers={**headers, "origin": "https://b.example"})
+            assert foreign.status_code == 403
+            assert "access-control-allow-origin" not in foreign.headers
+
+
+class NobodyVerifier:
+    async def verify_token(self, token: str) -> None:
+        return None
+
+
+def test_a_page_learns_that_it_needs_a_token(package: ModuleType, http: httpx2.Client) -> None:
+    app = package.asgi_app(Handlers(), allowed_origins=[PAGE], token_verifier=NobodyVerifier())
+    with asgi(app) as url:
+        preflight = {"origin": PAGE, "access-control-request-method": "POST"}
+        assert http.options(f"{url}/mcp", headers=preflight).status_code == 200
+        response = http.post(f"{url}/mcp", json={}, headers={"origin": PAGE})
+        assert response.status_code == 401
+        assert response.headers["access-control-allow-origin"] == PAGE
+        assert "WWW-Authenticate" in response.headers["access-control-expose-headers"]
+
+
+def test_no_other_page_may_call_by_default(urls: Sequence[str], http: httpx2.Client) -> None:
+    for url in urls:
+        response = http.options(url, headers={"origin": PAGE, "access-control-request-method": "POST"})
+        assert response.status_code >= 400
+        assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("origin", ["*", "app.example.com", "https://app.example.com/", "null", "https://*.example"])
+def test_what_is_no_origin_is_refused_at_the_start(origin: str, package: ModuleType) -> None:
+    with pytest.raises(ValueError, match="is not an origin"):
+        package.asgi_app(Handlers(), allowed_origins=[origin])
