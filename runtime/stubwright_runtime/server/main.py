@@ -125,6 +125,14 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="with --http: also answer requests for this host, such as api.example.com; may be repeated",
     )
     parser.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="with --http: let web pages of this origin call from a browser, such as https://app.example.com; may be "
+        "repeated",
+    )
+    parser.add_argument(
         "--health", action="store_true", help="with --http: answer the health checks /livez and /readyz"
     )
     parser.add_argument(
@@ -275,9 +283,13 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
     from .transports.http import asgi
     from .transports.http.listener.connections import Bounds
     from .transports.http.listener.graceful_shutdown import GracefulServer
+    from .transports.http.sharing import is_origin
 
     if not options.path.startswith("/"):
         raise StartError(f"--path is {options.path!r}; it must start with /")
+    for origin in options.allow_origin:
+        if not is_origin(origin):
+            raise StartError(f"--allow-origin is {origin!r}; write one such as https://app.example.com, without a path")
     where = (
         _open_listener(options.http) if isinstance(options.http, int) else (str(options.http[0]), int(options.http[1]))
     )
@@ -288,6 +300,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
         core,
         path=options.path,
         allowed_hosts=hosts,
+        allowed_origins=options.allow_origin,
         token_verifier=verifier,
         stateless=options.stateless,
         health=options.health,

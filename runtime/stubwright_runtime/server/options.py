@@ -46,6 +46,9 @@ class HttpOptions(TypedDict, total=False):
     """Values of the `Host` header to answer beside this machine's own, such as `api.example.com` or
     `api.example.com:*`; any other is refused, which protects against DNS rebinding. `*` allows all."""
 
+    allowed_origins: Sequence[str]
+    """Origins of other web pages that may call from a browser, such as `https://app.example.com`; by default none."""
+
     token_verifier: TokenVerifier | None
     """Checks bearer tokens; by default as the manifest's `auth` says. Without both, anybody may call."""
 

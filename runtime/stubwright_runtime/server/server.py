@@ -155,6 +155,7 @@ class PackageServer(Server[Any]):
         self.adapter = Adapter(core, subscriptions, Telemetry(package))
         self.middleware.append(self.adapter)
         self.middleware.append(_limit_handshake)
+        self.middleware.append(_refuse_second_handshake)
         self.middleware.append(subscriptions.greet)
         if core.tasks is not None:
             from ..tasks.methods import Methods
@@ -220,6 +221,14 @@ async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallN
         if len(text) > _GREETING or text.count("{") + text.count("[") > _GREETING_PARTS:
             most = f"{_GREETING:,} bytes of JSON with {_GREETING_PARTS:,} objects and arrays"
             raise MCPError(types.INVALID_PARAMS, f"The parameters of initialize are too large. Send at most {most}.")
+    return await call_next(ctx)
+
+
+async def _refuse_second_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Refuse a handshake after the first: it would change the revision under way (MCP 2025-11-25, basic/lifecycle)."""
+    if ctx.method == "initialize" and ctx.session.client_params is not None:
+        text = "The connection is initialized already; send initialize once, as its first request"
+        raise MCPError(types.INVALID_REQUEST, text)
     return await call_next(ctx)
 
 

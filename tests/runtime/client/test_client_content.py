@@ -71,6 +71,23 @@ def said(content: Any, **more: Any) -> bytes:
     return f'{{"jsonrpc":"2.0","id":$ID,"result":{result}}}'.encode()
 
 
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+async def test_a_model_needs_no_content_beside_it(transport: str, era: str, tmp_path: Path) -> None:
+    attacker = Attacker(transport, era, "tools/call", tmp_path)
+    with attacker.target() as target:
+        async with ShapeClient.connect(target, timeout=_BOUND) as client:
+            attacker.say(b'{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":{"area":2}}}')
+            assert (await client.render()).area == 2
+            assert await client.ping() == []
+            attacker.say(b'{"jsonrpc":"2.0","id":$ID,"result":{"structuredContent":{"area":"two"}}}')
+            with pytest.raises(InvalidResult):
+                await client.render()
+            attacker.say(b'{"jsonrpc":"2.0","id":$ID,"result":{"isError":true}}')
+            with pytest.raises(mcp.MCPError):
+                await client.render()
+
+
 BROKEN: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "an image of no base64": (
         {"type": "image", "data": "not base64!!", "mimeType": "image/png"},

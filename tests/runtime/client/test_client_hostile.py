@@ -514,6 +514,7 @@ FOREIGN = '{"jsonrpc":"2.0","id":99,"result":{"resultType":"complete","content":
         "data: $SAID\n\n",
         "event: message\r\ndata:$SAID\r\n\r\n",
         ": still there\n\ndata: $SAID\r\r",
+        "\ufeffdata: $SAID\n\n",
         'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\ndata: $SAID\n\n',
         "data: $SAID",
         "id: 1\nretry: 1\ndata:\n\n$RESUMED",
@@ -549,6 +550,29 @@ async def test_an_answer_to_something_else_is_refused_alike(era: str, said: str,
     assert isinstance(error, mcp.MCPError), repr(error)
     told = "the server answered something else than what it was asked"
     assert (error.code, error.message) == (mcp_types.INVALID_REQUEST, told)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("start", ["data: ", ": hello\n\ndata: ", "event: message\r\ndata: ", None])
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_byte_order_mark_is_no_part_of_an_answer(era: str, start: str | None, size: int) -> None:
+    """Neither of a stream, in whatever pieces it comes, nor of JSON; but a text keeps its own."""
+    content = [{"type": "text", "text": "\ufeffpong"}]
+
+    def answer(method: str, number: Any) -> Said | None:
+        if method != "tools/call":
+            return None
+        message = {"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete", "content": content}}
+        said = json.dumps(message, ensure_ascii=False)
+        if start is None:
+            return _whole(f"\ufeff{said}".encode())
+        stream = f"\ufeff{start}{said}\n\n".encode()
+        return Said(_once(*(stream[at : at + size] for at in range(0, len(stream), size))), headers=events())
+
+    with listening(era, answer) as (url, _):
+        async with ShapeClient.connect(url, timeout=_BOUND) as client:
+            [block] = await client.with_options(timeout=4, sanitize="none").ping()
+    assert getattr(block, "text", None) == "\ufeffpong"
 
 
 @pytest.mark.parametrize("era", ERAS)

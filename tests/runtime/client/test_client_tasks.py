@@ -274,6 +274,14 @@ async def test_a_task_that_is_not_known_any_more_has_expired(shop: Any, kind: st
     assert [event.outcome for event in events[:2]] == [None, "error"]
 
 
+@pytest.mark.parametrize("kind", ["memory", "http legacy"])
+async def test_a_model_needs_no_content_beside_it(shop: Any, kind: str) -> None:
+    bare = {"structuredContent": {"order": "7"}}
+    async with _connected(shop, kind, Tasking(["completed"], result=bare, interval=10)) as client:
+        task = await client.tasks.ship_order(order_id="7")
+        assert (await task).order == "7"
+
+
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_result_that_breaks_its_schema_is_refused(shop: Any, kind: str) -> None:
     odd = {"content": [], "structuredContent": {"order": 7}}

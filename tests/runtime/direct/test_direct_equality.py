@@ -180,6 +180,24 @@ def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> No
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("direct", [True, False])
+def test_a_connection_shakes_hands_once(direct: bool, revision: str, package: ModuleType) -> None:
+    core = build_core(package.TOOLS["add"].package, Handlers())
+    malformed = {**shaking(revision), "params": {}}
+    again = {**shaking("2024-11-05"), "id": "again"}
+    call = request(1, "tools/call", CALLS[2], stateless=False)
+    messages = [malformed, shaking(revision), READY, again, call]
+    said = asyncio.run(spoken(core, messages, direct=direct))
+    assert [(each["id"], each.get("error", {}).get("code")) for each in said] == [
+        ("hello", -32602),
+        ("hello", None),
+        ("again", -32600),
+        (1, None),
+    ]
+    assert said[1]["result"]["protocolVersion"] == revision
+
+
 def variations() -> Iterator[tuple[str, Callable[[list[tuple[str, str]]], list[tuple[str, str]]]]]:
     """Ways to change the headers of a request."""
 

@@ -19,7 +19,7 @@ import pytest
 
 import forked
 import stubwright
-from server_fixture import HELLO, write_package
+from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
 from stubwright_runtime.server.main import listen
 
@@ -181,6 +181,21 @@ def test_a_signal_stops_cleanly(server: Process, number: signal.Signals) -> None
     assert status == 0
     assert re.findall("CANCELLED|LEFT|Traceback", log) == ["CANCELLED", "LEFT"]
     assert cut_off(json.loads(rest)) == server.number
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_completes_what_listens(number: signal.Signals, project: Path) -> None:
+    process = Process(project, "--handlers", "weather:Weather")
+    listening = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
+    process.send("subscriptions/listen", listening)
+    assert process.receive()["method"] == "notifications/subscriptions/acknowledged"
+    process.popen.send_signal(number)
+    status, log, rest = process.end()
+    assert (status, "Traceback" in log) == (0, False)
+    [answer] = map(json.loads, rest.splitlines())
+    assert answer["id"] == process.number
+    assert answer["result"]["resultType"] == "complete"
+    process.kill()
 
 
 def test_a_call_that_outlasts_the_input_is_answered_with_an_error(server: Process) -> None:

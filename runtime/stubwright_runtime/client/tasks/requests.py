@@ -245,8 +245,9 @@ class TaskRequests:
         blocks: Json = result.get("content")
         if isinstance(blocks, list) and len(blocks) > MOST_BLOCKS:
             raise _broken(f"its result has {len(blocks):,} blocks, more than {MOST_BLOCKS:,}")
+        left_out = {"resultType": "complete", **({"content": []} if "structuredContent" in result else {})}
         try:
-            return CallToolResult.model_validate({"resultType": "complete", **result}, by_name=False)
+            return CallToolResult.model_validate({**left_out, **result}, by_name=False)
         except ValidationError as error:
             raise _broken(describe_problems(error)) from None
 

@@ -128,7 +128,7 @@ class NetworkClient(httpx2.AsyncClient):
             self._bounds.add(len(chunk))
             body += chunk
             self._bounds.check(len(body), bound)
-        return bytes(body)
+        return bytes(body).removeprefix(codecs.BOM_UTF8)
 
 
 class _Events(httpx2.AsyncByteStream):
@@ -157,7 +157,7 @@ class _Events(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         begun = bytearray()
-        async for chunk in self._response.aiter_bytes():
+        async for chunk in _drop_mark(self._response.aiter_bytes()):
             try:
                 self._bounds.add(len(chunk))
                 self._count(chunk)
@@ -210,6 +210,21 @@ class _Events(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+async def _drop_mark(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Drop the byte order mark that a text may begin with, which is no part of its first field (WHATWG HTML, 9.2.5)."""
+    start: bytes | None = b""
+    async for chunk in chunks:
+        if start is None:
+            yield chunk
+            continue
+        start += chunk
+        if len(start) >= len(codecs.BOM_UTF8) or not codecs.BOM_UTF8.startswith(start):
+            yield start.removeprefix(codecs.BOM_UTF8)
+            start = None
+    if start:
+        yield start
 
 
 def _read_request(body: bytes) -> tuple[str | None, str]:

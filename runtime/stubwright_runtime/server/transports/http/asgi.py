@@ -23,10 +23,11 @@ from .direct import DirectHttp
 from .heads import Allowed
 from .health import routes as health_routes
 from .listener.direct import Endpoint
+from .sharing import Sharing
 from .streams import LISTENERS, LISTENERS_EACH, Streams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Unpack
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -85,6 +86,7 @@ def asgi_app(
     *,
     path: str = "/mcp",
     allowed_hosts: Sequence[str] = (),
+    allowed_origins: Sequence[str] = (),
     token_verifier: TokenVerifier | None = None,
     session_idle_timeout: float = IDLE,
     max_sessions: int = SESSIONS,
@@ -97,9 +99,10 @@ def asgi_app(
 
     Args:
         core: The server.
-        path: Where the endpoint is.
+        path: Where the endpoint is, with and without a slash at its end.
         allowed_hosts: Values of the `Host` header to answer beside this machine's own, with or without a port, such as
             `api.example.com` or `api.example.com:8443`. Pages of these hosts may call, too (`Origin`). `*` allows all.
+        allowed_origins: Other pages that may call from a browser, such as `https://app.example.com`.
         token_verifier: Checks bearer tokens; by default as the manifest's `auth` says. Without both, anybody may call.
         session_idle_timeout: Seconds after which a session ends that has no request under way (up to 2025-11-25; from
             2026-07-28 on there are no sessions).
@@ -111,12 +114,14 @@ def asgi_app(
         health: Whether to answer `/livez` and `/readyz`.
 
     Raises:
-        ValueError: One of the numbers is not positive.
+        ValueError: One of the numbers is not positive, or an origin is none.
     """
     all_hosts = [*_LOCAL, *allowed_hosts]
     is_protected = "*" not in all_hosts
     hosts = [form for host in all_hosts for form in ([host] if _has_port(host) else [host, f"{host}:*"])]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    shared = Sharing(allowed_origins)
+    origins += shared.origins
     streams = Streams(max_listeners, max_listeners_each)
     awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
 
@@ -154,11 +159,14 @@ def asgi_app(
 
         endpoint, routes = protect(direct, core, token_verifier)
         direct_endpoint = None
-    endpoint = _Named(endpoint, core)
+    if shared.origins:
+        direct_endpoint = None  # its answers have no headers for browsers
+    named = _endpoints(path, endpoint, core)
     if health:
         routes += health_routes(core)
-    app = _Application(routes=[*_routes(path, endpoint, core), *routes], lifespan=lambda _: direct.running())
-    app.path, app.endpoint, app.direct_endpoint = path, endpoint, direct_endpoint
+    endpoints = {place: shared.wrap(app) for place, app in named.items()}
+    app = _Application(routes=[*_routes(endpoints), *routes], lifespan=lambda _: direct.running())
+    app.paths, app.endpoint, app.direct_endpoint = frozenset(_spellings(path)), endpoints[path], direct_endpoint
     app.state.server = core
     redact_library_logs()
     return app
@@ -167,13 +175,13 @@ def asgi_app(
 class _Application(Starlette):
     """The application. Without middlewares of an embedder, requests for the endpoint go there at once."""
 
-    path: str
+    paths: frozenset[str]
     endpoint: ASGIApp
     direct_endpoint: Endpoint | None
     """The same for the server's own listener, where nothing stands in front of it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_ours = scope["type"] == "http" and scope["path"] == self.path and not scope.get("root_path")
+        is_ours = scope["type"] == "http" and scope["path"] in self.paths and not scope.get("root_path")
         if is_ours and not self.user_middleware and not self.exception_handlers:
             await self.endpoint(scope, receive, send)
         else:
@@ -206,11 +214,20 @@ class _Named:
                 ASKED.reset(token)
 
 
-def _routes(path: str, endpoint: _Named, core: Core) -> list[Route]:
-    """The endpoint, and one for each toolset below it."""
-    inner = endpoint.app
-    below = [Route(f"{path.rstrip('/')}/{name}", endpoint=_Named(inner, core, name)) for name in core.toolsets]
-    return [Route(path, endpoint=endpoint), *below]
+def _endpoints(path: str, inner: ASGIApp, core: Core) -> dict[str, ASGIApp]:
+    """Return the endpoint, and one for each toolset below it, by their paths."""
+    below = {f"{path.rstrip('/')}/{name}": _Named(inner, core, name) for name in core.toolsets}
+    return {path: _Named(inner, core), **below}
+
+
+def _routes(endpoints: Mapping[str, ASGIApp]) -> list[Route]:
+    return [Route(each, endpoint=app) for path, app in endpoints.items() for each in _spellings(path)]
+
+
+def _spellings(path: str) -> list[str]:
+    """Return a path without and with a slash at its end: clients write both, and few follow the redirect of a POST."""
+    bare = path.rstrip("/")
+    return [bare, f"{bare}/"] if bare else ["/"]
 
 
 def _has_port(host: str) -> bool:

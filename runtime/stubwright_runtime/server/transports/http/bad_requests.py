@@ -1,16 +1,21 @@
-"""Requests over HTTP that are no message of JSON-RPC: they are refused as on stdio, with the same codes and words.
+"""Requests over HTTP that are no message of JSON-RPC, or whose header contradicts them: they are refused.
 
 Takes and gives ASGI. The SDK makes notifications of requests whose id is wrong, reads numbers that JSON does not have,
-and says what its library for data says of its own classes; so what it gets is well-formed.
+and says what its library for data says of its own classes; so what it gets is well-formed. What is not is refused as on
+stdio, with the same codes and words. The SDK also picks the era of a request by its header alone, and looks into the
+body only in the newer one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
 
+from ....mcp.errors import HEADER_MISMATCH
+from ....mcp.vocabulary import PROTOCOL_VERSION_META_KEY
 from ....observability.logs import Tally, log
+from ....values.sanitizing import clean
 from ..framing import incoming
 
 if TYPE_CHECKING:
@@ -40,7 +45,7 @@ class BadRequests:
             size += len(messages[-1].get("body", b""))
         is_whole = messages[-1]["type"] == "http.request" and size <= _LARGEST
         body = b"".join(message.get("body", b"") for message in messages)
-        if is_whole and (refusal := _refuse(body)) is not None:
+        if is_whole and (refusal := _refuse(body, scope)) is not None:
             self._refused.count(refusal.error.message)
             await _answer(send, refusal)
             return
@@ -52,8 +57,8 @@ class BadRequests:
         await self._app(scope, again, send)
 
 
-def _refuse(body: bytes) -> JSONRPCError | None:
-    """What answers a body that is not one message; `None` where it is (MCP 2025-11-25, basic/transports)."""
+def _refuse(body: bytes, scope: Scope) -> JSONRPCError | None:
+    """Return what answers a body that is not one message, or not what its header says; `None` if it is."""
     entries = [*incoming(body)]
     if not entries:
         return _refusal(PARSE_ERROR, "is empty")
@@ -61,8 +66,25 @@ def _refuse(body: bytes) -> JSONRPCError | None:
         return _refusal(INVALID_REQUEST, "is a batch; send each message in a request of its own")
     [entry] = entries
     if entry.problem is None:
-        return None
+        return _find_mismatch(entry.message, scope) if isinstance(entry.message, JSONRPCRequest) else None
     return entry.answer or _refusal(INVALID_REQUEST, entry.problem)
+
+
+def _find_mismatch(request: JSONRPCRequest, scope: Scope) -> JSONRPCError | None:
+    """Refuse a request whose header names another revision (MCP 2026-07-28, "Protocol Version Header")."""
+    meta: Any = (request.params or {}).get("_meta")
+    if not isinstance(meta, dict) or PROTOCOL_VERSION_META_KEY not in meta:
+        return None
+    said = meta[PROTOCOL_VERSION_META_KEY]
+    named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"mcp-protocol-version"]
+    if named and all(value == said for value in named):
+        return None
+    header = f"says {clean(', '.join(named))!r}" if named else "is missing"
+    message = (
+        f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is {clean(str(said))!r}; "
+        "send the same revision in both"
+    )
+    return JSONRPCError(jsonrpc="2.0", id=request.id, error=ErrorData(code=HEADER_MISMATCH, message=message))
 
 
 def _refusal(code: int, problem: str) -> JSONRPCError:

@@ -35,7 +35,7 @@ from ...direct.parsing import parse
 from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...execution.watchdog import watched_loop
 from ...features.wants import Wants
-from .heads import LARGEST, find_foreign, read_head
+from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
 
@@ -356,6 +356,7 @@ class DirectHttp:
     async def _pass_on(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Have the SDK answer a request."""
         conversations = await self._load()
+        scope, send = {**scope, "headers": with_plain_type(scope["headers"])}, _refuse_nameless(send)
         if session is None:
             await conversations.answer(scope, receive, send)
             return
@@ -396,6 +397,17 @@ _FOREIGN: Final[Mapping[Foreign, Response]] = {
 async def _send(send: Send, response: Response) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     await send({"type": "http.response.body", "body": response.body})
+
+
+def _refuse_nameless(send: Send) -> Send:
+    """Send responses, but refusals without the id of a session: the SDK names one that it opened only to refuse."""
+
+    async def filtered(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            message = {**message, "headers": [each for each in message["headers"] if each[0] != b"mcp-session-id"]}
+        await send(message)
+
+    return filtered
 
 
 def _owner(scope: Scope) -> Owner:

@@ -30,7 +30,7 @@ _ASKED: Final = frozenset(
 _LONGEST: Final = 256
 """Bytes of a header whose judgement is kept."""
 
-_JSON: Final = frozenset({b"application/json", b"application/json; charset=utf-8"})
+_JSON: Final = b"application/json"
 
 LARGEST: Final = 1024 * 1024
 """Bytes of the largest body that is read here."""
@@ -94,6 +94,16 @@ def _accepts(value: bytes) -> bool:
     return {b"application/json", b"text/event-stream"} <= kinds
 
 
+def _is_json(value: bytes) -> bool:
+    """Return whether a body is JSON: the type is the same in any case, and has no parameters that count (RFC 8259)."""
+    return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
+
+
+def with_plain_type(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Write a `Content-Type` that is JSON as the SDK knows it, which compares it letter by letter."""
+    return [(name, _JSON if name == b"content-type" and _is_json(value) else value) for name, value in headers]
+
+
 def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
     """What the headers of a POST say; `None` where the SDK has to look at them."""
     said: dict[bytes, bytes] = {}
@@ -105,8 +115,8 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
         elif name.startswith(b"mcp-"):
             return None
     if (
-        any(len(said.get(name, b"")) > _LONGEST for name in (b"accept", b"host", b"origin"))
-        or said.get(b"content-type") not in _JSON
+        any(len(said.get(name, b"")) > _LONGEST for name in (b"accept", b"content-type", b"host", b"origin"))
+        or not _is_json(said.get(b"content-type", b""))
         or not _accepts(said.get(b"accept", b""))
         or not said.get(b"host")
         or not hosts.allows(said[b"host"])

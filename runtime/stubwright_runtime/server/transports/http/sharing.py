@@ -1,0 +1,53 @@
+"""Pages of other origins that may call from a browser (Fetch Standard, "CORS protocol").
+
+Takes their origins; gives endpoints that answer preflights, and let these pages read what is answered.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from starlette.middleware.cors import CORSMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.types import ASGIApp
+
+_ORIGIN: Final = re.compile(r"https?://[^\s/*?#@]+")
+
+_METHODS: Final = ("GET", "POST", "DELETE")
+_READABLE: Final = ("Mcp-Session-Id", "WWW-Authenticate", "Retry-After")
+"""Headers of answers that a client needs, and a page may not read otherwise."""
+
+
+def is_origin(text: str) -> bool:
+    """Return whether a text is an origin, as browsers send it."""
+    return _ORIGIN.fullmatch(text) is not None
+
+
+class Sharing:
+    """What pages of some origins may do.
+
+    Attributes:
+        origins: The origins.
+    """
+
+    def __init__(self, origins: Sequence[str]) -> None:
+        """Take the origins. Raises ValueError if one is none."""
+        for origin in origins:
+            if not is_origin(origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin; write one such as https://app.example.com, without a path"
+                )
+        self.origins = tuple(origins)
+
+    def wrap(self, endpoint: ASGIApp) -> ASGIApp:
+        """Return an endpoint that the pages may call; without any, the endpoint itself."""
+        if not self.origins:
+            return endpoint
+        # Any header, since arguments may be mirrored into headers of any name.
+        return CORSMiddleware(
+            endpoint, self.origins, allow_methods=_METHODS, allow_headers=("*",), expose_headers=_READABLE
+        )
