@@ -171,6 +171,7 @@ CODES = _table(
     ("SW340", "warning", "A field is newer than the oldest supported revision."),
     ("SW341", "warning", "A schema keeps references despite `wire: {refs: inlined}`."),
     ("SW342", "warning", "A setting is no longer needed."),
+    ("SW343", "warning", "A scope is named once, and looks like a misspelt other one."),
     ("SW351", "warning", "Some clients reject the name of an argument or a property."),
     ("SW352", "warning", "Some clients reject an input schema."),
     ("SW353", "warning", "The bounds of some clients are exceeded."),
