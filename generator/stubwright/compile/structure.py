@@ -120,7 +120,7 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
     detail: Mapping[str, Any] = error.kind.as_dict()
     match error.kind.name:
         case "required":
-            yield _missing(detail["property"], here, at, title)
+            yield _missing(detail["property"], here, at, _called(schema, title, at))
         case "additionalProperties":
             for key in detail["unexpected"]:
                 yield _unknown(key, at / key, schema, title, grammar)
@@ -184,12 +184,16 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
             "move it to the manifest that includes this file",
         )
     known = list(schema["properties"])
-    holder = at.pointer[-2] if len(at.pointer) > 1 else None
-    if isinstance(schema.get("type"), list) and isinstance(holder, str):
-        title = f"`{holder}`"  # its title is of all that it may be
+    title = _called(schema, title, Place(at.file, at.pointer[:-1]))
     near = nearest(key, known)
     fix = f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
     return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.key(), fix)
+
+
+def _called(schema: Mapping[str, Json], title: str, at: Place) -> str:
+    """What a message calls the mapping at `at`: by its key, if its title is of all that may stand there."""
+    key = at.pointer[-1] if at.pointer else None
+    return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
 
 def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:

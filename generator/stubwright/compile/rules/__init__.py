@@ -88,6 +88,7 @@ _RULES = (
     primitives.contents,
     primitives.arguments,
     primitives.completions,
+    primitives.offered,
     primitives.messages,
     elicitation.flat,
     elicitation.named,
