@@ -46,6 +46,16 @@ def test_text() -> None:
     )
 
 
+@pytest.mark.parametrize("printer", [printers.json, printers.github])
+def test_what_an_alias_repeats_is_one_finding(printer: Any) -> None:
+    text = "a: &x {type: strng}\nb: *x\nc: *x\nd: {type: strng}\n"
+    document = Document("a.yaml", text, None)
+    found = [Diagnostic("SW203", "no type", Place("a.yaml", (key, "type"))) for key in "abcd"]
+    other = Diagnostic("SW203", "another fault", Place("a.yaml", ("b", "type")))
+    printed = printer.render([*found, other], {"a.yaml": document})
+    assert (printed.count("no type"), printed.count("another fault")) == (2, 1)
+
+
 def test_nothing_is_printed_for_nothing() -> None:
     assert printers.text.render([], {}, color=True) == ""
     assert printers.json.render([], {}) == "[]\n"
