@@ -65,7 +65,7 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
     for error in grammar.validator.iter_errors(value):
         yield from _explained(error, value, at, grammar)
     for pointer, schema in _strangers(value, grammar.schema, grammar):
-        yield _stranger(Place(file, pointer), schema)
+        yield _stranger(Place(file, pointer), schema, grammar)
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
@@ -293,10 +293,14 @@ def _strangers(
                 yield (key, *pointer), found
 
 
-def _stranger(at: Place, schema: Mapping[str, Json]) -> Diagnostic:
+def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
     key = str(at.pointer[-1])
     near = nearest(key, list(schema["properties"]))
-    fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
+    settings = _resolved(schema["properties"].get("stubwright", {}), grammar).get("properties", {})
+    if key in settings and grammar.role != "tools-list":
+        fix = f"write it under `stubwright`, where it has an effect: `stubwright: {{{key}: …}}`"
+    else:
+        fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
     return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), fix)
 
 
