@@ -14,7 +14,6 @@ import pydantic_core
 
 from stubwright import naming
 from stubwright.compile import apis as calling
-from stubwright.compile import completions
 from stubwright.compile import overlays as overlaying
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
@@ -196,7 +195,8 @@ def _extension_schemas(
             for name, question in (layer.get("ask") or {}).items():
                 if isinstance(question.get("schema"), dict | bool):
                     yield place / "ask" / name / "schema", question["schema"]
-        yield from ((place, offer) for _, place, offer in completions.references(entry))
+            offers = (layer.get("complete") or {}).items()
+            yield from ((place / "complete" / name, offer) for name, offer in offers if isinstance(offer, dict))
     for path, manifest in manifests(bundle):
         for name, handle in (manifest.get("handles") or {}).items():
             if isinstance(handle.get("state"), dict | bool):
