@@ -46,6 +46,34 @@ def test_text() -> None:
     )
 
 
+@pytest.mark.parametrize("printer", [printers.json, printers.github])
+def test_what_an_alias_repeats_is_one_finding(printer: Any) -> None:
+    text = "a: &x {type: strng}\nb: *x\nc: *x\nd: {type: strng}\n"
+    document = Document("a.yaml", text, None)
+    found = [Diagnostic("SW203", "no type", Place("a.yaml", (key, "type"))) for key in "abcd"]
+    other = Diagnostic("SW203", "another fault", Place("a.yaml", ("b", "type")))
+    printed = printer.render([*found, other], {"a.yaml": document})
+    assert (printed.count("no type"), printed.count("another fault")) == (2, 1)
+
+
+def test_one_unknown_key_of_many_tools_is_one_finding_for_people() -> None:
+    text = "".join(f"t{index}: {{summary: a, other: b}}\n" for index in range(60))
+    sources = {"a.yaml": Document("a.yaml", text, None)}
+    found = [
+        Diagnostic("SW300", f"`{key}` is unknown", Place("a.yaml", (f"t{index}", key)).key())
+        for key in ("summary", "other")
+        for index in range(60)
+    ]
+    shown = printers.text.render(found, sources, color=False)
+    assert (shown.count("`summary` is unknown"), shown.count("`other` is unknown")) == (1, 1)
+    assert "a.yaml:1:6: warning[SW300]: `summary` is unknown" in shown
+    assert "also at: a.yaml:2:6, a.yaml:3:6" in shown
+    assert ", and 49 more" in shown
+    assert shown.endswith("120 warnings in 1 file\n")
+    assert len(json.loads(printers.json.render(found, sources))) == 120
+    assert printers.github.render(found, sources).count("::warning") == 120
+
+
 def test_nothing_is_printed_for_nothing() -> None:
     assert printers.text.render([], {}, color=True) == ""
     assert printers.json.render([], {}) == "[]\n"

@@ -22,6 +22,7 @@ from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES
 from stubwright.compile import rules
 from stubwright.compile.resolve import resolve
 from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import is_slip
 from stubwright.jsonschema import dialects, references
 
 if TYPE_CHECKING:
@@ -275,3 +276,61 @@ def test_a_chain_of_references_as_long_as_the_stack_is_deep_is_followed() -> Non
     chain = {f"d{index}": {"$ref": f"#/$defs/d{index + 1}"} for index in range(length)}
     bundle = bundle_of({"tools": [tool({"$defs": {**chain, f"d{length}": {"$ref": "#/$defs/d0"}}})]})
     assert codes(bundle) == ["SW223"]
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "slip"),
+    [
+        ("staf", "staff", True),
+        ("shop:satff", "shop:staff", True),
+        ("Staff", "staff", True),
+        ("notes.read", "notes:read", True),
+        ("note:read", "notes:read", True),
+        ("documents:raed", "documents:read", True),
+        ("invioces:read", "invoices:read", True),
+        ("https://api.example.com/auth/calender.readonly", "https://api.example.com/auth/calendar.readonly", True),
+        ("staff", "staff", False),
+        ("notes:read", "notes:write", False),
+        ("books:import", "books:export", False),
+        ("level1", "level2", False),
+        ("api:v1:read", "api:v2:read", False),
+        ("prices:increase", "prices:decrease", False),
+        ("notes:get", "notes:set", False),
+        ("notes:read", "notes:read:all", False),
+        ("admin", "admin:org", False),
+        ("read", "reader", False),
+    ],
+)
+def test_only_words_that_nobody_tells_apart_on_purpose_are_slips(word: str, other: str, *, slip: bool) -> None:
+    assert is_slip(word, other) is slip
+    assert is_slip(other, word) is slip
+
+
+def spelled(*scopes: list[str], **more: Any) -> list[tuple[str, str | None]]:
+    tools = [
+        {
+            "name": f"t{index}",
+            "description": "d",
+            "inputSchema": {"type": "object"},
+            "stubwright": {"policy": {"scopes": each}},
+        }
+        for index, each in enumerate(scopes)
+    ]
+    found = rules.check(resolve(bundle_of({"tools": tools, **more})))
+    return [(each.message, each.help) for each in found if each.code == "SW343"]
+
+
+def test_a_scope_that_is_named_once_is_compared_with_those_that_are_sure() -> None:
+    unknown = "nothing else in this manifest names the scope `{}`"
+    assert spelled(["staff"], ["staf"]) == [(unknown.format("staf"), "did you mean `staff`?")]
+    assert spelled(["staf"], ["staff"], ["staff"]) == [(unknown.format("staf"), "did you mean `staff`?")]
+    assert spelled(["staff"], ["staff"], ["staf"], ["staf"]) == []
+    auth = {"issuer": "https://auth.example.com", "audience": "https://a.example.com", "requiredScopes": ["staff"]}
+    assert spelled(["staf"], auth=auth) == [(unknown.format("staf"), "did you mean `staff`?")]
+    assert spelled(["staff"], ["staff"], auth={**auth, "requiredScopes": ["staf"]}) == [
+        (unknown.format("staf"), "did you mean `staff`?")
+    ]
+    assert spelled(["staf"], policy={"scopes": ["staff"]}, auth=auth) == [
+        (unknown.format("staf"), "did you mean `staff`?")
+    ]
+    assert spelled(["db:read"], ["db:write"], ["level1"], ["level2"]) == []

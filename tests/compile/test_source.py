@@ -50,6 +50,10 @@ class Files:
         return path.startswith(folder)
 
 
+NO_BREAK_SPACE = "this is not a space, but the character U+00A0 (no-break space)"
+WIDE_SPACE = "this is not a space, but the character U+3000 (ideographic space)"
+
+
 def load(
     files: dict[str, str | bytes | OSError], entry: str = "m.yaml"
 ) -> tuple[source.Bundle | None, list[Diagnostic]]:
@@ -187,6 +191,11 @@ def test_aliases_share_their_value() -> None:
         ("<<: {a: 1}", "SW009", (1, 1, 3), "merge keys (`<<`) are not part of YAML 1.2"),
         ('a: "\\ud83d"', "SW010", (1, 4, 12), "this string contains half a surrogate pair, which is not a character"),
         ("a:\n\t- b", "SW004", (2, 1, 2), "a tab cannot indent YAML"),
+        ("a: {b:\u00a0{c: d}}", "SW004", (1, 7, 8), NO_BREAK_SPACE),
+        ("a: {b: 1,\n \u00a0 c:\u00a0[d, {e: f}]}", "SW004", (2, 2, 3), NO_BREAK_SPACE),
+        ("a: b\n\u00a0\u00a0c: d: e", "SW004", (2, 1, 2), NO_BREAK_SPACE),
+        ("a: b\nc:\u3000[d]: e: f", "SW004", (2, 3, 4), WIDE_SPACE),
+        ("a: [b c\u00a0d, {e: f]", "SW004", (1, 12, 13), "this `{` is not closed, or a comma is missing in it"),
         ("a: [b\nc: d", "SW004", (1, 4, 5), "this `[` is not closed, or a comma is missing in it"),
         ("a: 'it's'", "SW004", (1, 8, 9), "expected a key"),
         ('a: "\\q"', "SW004", (1, 5, 6), "YAML does not have this escape"),
@@ -209,6 +218,11 @@ def test_yaml_that_is_refused(text: str, code: str, place: tuple[int, int, int],
     [
         ('{"a": 1,\n "a": 2}', "SW005", (2, 2, 5), "the key `a` is here twice; the first is on line 1"),
         ('{"\\u0061": 1, "a": 2}', "SW005", (1, 15, 18), "the key `a` is here twice; the first is on line 1"),
+        ('{"a":\u00a01}', "SW004", (1, 6, 7), NO_BREAK_SPACE),
+        ('{"a": 1,\n \u00a0"b": 2}', "SW004", (2, 2, 3), NO_BREAK_SPACE),
+        ('{"a": 1\u00a0, "b": 2}', "SW004", (1, 8, 9), NO_BREAK_SPACE),
+        ('{"a"\u3000: 1}', "SW004", (1, 5, 6), WIDE_SPACE),
+        ('{"a": 1}\u00a0', "SW004", (1, 9, 10), NO_BREAK_SPACE),
         ('{"a": NaN}', "SW007", (1, 7, 10), "`NaN` is not a JSON value"),
         ('{"a": [-Infinity]}', "SW007", (1, 8, 17), "`-Infinity` is not a JSON value"),
         ('{"a": 1e999}', "SW007", (1, 7, 12), "`1e999` is too large for a number"),

@@ -278,6 +278,20 @@ def test_the_part_that_is_raised(version: str, impact: Any, expected: str | None
     assert suggest_bump([Change("SW538", "wire", impact, "tool `a`", "a bound changed")], version) == expected
 
 
+def test_a_deprecation_is_a_minor_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tool = "tools: [{name: a, description: d, inputSchema: {type: object}, stubwright: {STATE}}]\n"
+    states = {"plain": "", "old": "deprecated: {reason: r}", "older": "deprecated: {reason: s}"}
+    for name, state in states.items():
+        text = "stubwright: 1\nserver: {name: x, version: 1.0.0}\n" + tool.replace("STATE", state)
+        (tmp_path / f"{name}.yaml").write_text(text)
+    for old, new, part in (("plain", "old", "minor"), ("old", "older", "patch"), ("old", "plain", "patch")):
+        assert cli.run(["diff", f"{old}.yaml", f"{new}.yaml"]) == 0
+        assert f"suggested: a {part} version" in capsys.readouterr().out
+
+
 def test_what_is_ignored_does_not_count() -> None:
     changes = [
         Change("SW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),

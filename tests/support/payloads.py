@@ -136,7 +136,8 @@ BASE: Json = {
     },
     "python": {"package": "sample_mcp", "handlers": "sample:Sample", "x-more": "m"},
     "include": ["other.json", {"path": "prefixed.json", "prefix": "p_", "x-more": "m"}],
-    "schemas": {"Place": {"type": "object", "title": "t", "description": "d", "properties": {"p": {"type": "string"}}}},
+    "schemas": {"Place": {"type": "object", "title": "t", "description": "d", "properties": {"p": {"type": "string"}}},
+                "Tone": {"enum": ["dry"]}},
     "apis": {
         "api": {
             "baseUrl": "https://{region}.example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s",
@@ -236,9 +237,11 @@ BASE: Json = {
     "prompts": [
         {
             "name": "write", "title": "t", "description": "d", "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
-            "arguments": [{"name": "code", "title": "t", "description": "d", "required": True, "x-more": "m"}],
+            "arguments": [{"name": "code", "title": "t", "description": "d", "required": True, "x-more": "m"},
+                          {"name": "tone"}],
             "stubwright": {
-                "complete": {"code": ["python"]}, "deprecated": {"reason": "r"}, "lint": {"ignore": ["SW310"]},
+                "complete": {"code": ["python"], "tone": {"$ref": "#/schemas/Tone", "x-more": "m"}},
+                "deprecated": {"reason": "r"}, "lint": {"ignore": ["SW310"]},
                 "policy": {"scopes": ["s"]}, "x-more": "m",
                 "messages": [
                     {"role": "user", "text": "{{code}}", "annotations": {"lastModified": "2025-01-12T15:00:58Z"},

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from stubwright import ir, naming
-from stubwright.compile import binds, handles, shape
+from stubwright.compile import binds, completions, handles, shape
 from stubwright.compile.audience import toolsets
 from stubwright.compile.bundles import Bundles
 from stubwright.compile.resolve import Declared, Resolved, meant
@@ -238,6 +238,9 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
     )
     served = {key: value for key, value in extension.items() if key not in _NOT_SERVED}
     at = declared.place / "stubwright"
+    if "complete" in served:
+        offered = {name: completions.values(resolved, place) for name, place, _ in completions.references(declared)}
+        served["complete"] = {**served["complete"], **offered}
     if "file" in served:
         served |= _content(at, wire.get("mimeType"), resolved)
     if "messages" in served:

@@ -77,7 +77,7 @@ class Resolved:
     `outlines` has the input and output schema of each tool by its place; `primitives` has the resources, resource
     templates and prompts, in order; `shared_schemas` has the schemas under `schemas` of the manifest and its
     fragments, in order, then those of other files that one of these refers to. `extension_schemas` are the other
-    schemas below `stubwright` keys: of questions, and of the states of handles.
+    schemas below `stubwright` keys: of questions, of completions, and of the states of handles.
     """
 
     bundle: Bundle
@@ -195,6 +195,8 @@ def _extension_schemas(
             for name, question in (layer.get("ask") or {}).items():
                 if isinstance(question.get("schema"), dict | bool):
                     yield place / "ask" / name / "schema", question["schema"]
+            offers = (layer.get("complete") or {}).items()
+            yield from ((place / "complete" / name, offer) for name, offer in offers if isinstance(offer, dict))
     for path, manifest in manifests(bundle):
         for name, handle in (manifest.get("handles") or {}).items():
             if isinstance(handle.get("state"), dict | bool):

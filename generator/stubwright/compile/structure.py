@@ -65,7 +65,7 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
     for error in grammar.validator.iter_errors(value):
         yield from _explained(error, value, at, grammar)
     for pointer, schema in _strangers(value, grammar.schema, grammar):
-        yield _stranger(Place(file, pointer), schema)
+        yield _stranger(Place(file, pointer), schema, grammar)
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
@@ -120,7 +120,7 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
     detail: Mapping[str, Any] = error.kind.as_dict()
     match error.kind.name:
         case "required":
-            yield _missing(detail["property"], here, at, title)
+            yield _missing(detail["property"], here, at, _called(schema, title, at))
         case "additionalProperties":
             for key in detail["unexpected"]:
                 yield _unknown(key, at / key, schema, title, grammar)
@@ -184,12 +184,16 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
             "move it to the manifest that includes this file",
         )
     known = list(schema["properties"])
-    holder = at.pointer[-2] if len(at.pointer) > 1 else None
-    if isinstance(schema.get("type"), list) and isinstance(holder, str):
-        title = f"`{holder}`"  # its title is of all that it may be
+    title = _called(schema, title, Place(at.file, at.pointer[:-1]))
     near = nearest(key, known)
     fix = f"did you mean `{near}`?" if near else f"allowed are {', '.join(f'`{one}`' for one in known)}, and any `x-…`"
     return Diagnostic("SW103", f"unknown key `{key}` in {title}", at.key(), fix)
+
+
+def _called(schema: Mapping[str, Json], title: str, at: Place) -> str:
+    """What a message calls the mapping at `at`: by its key, if its title is of all that may stand there."""
+    key = at.pointer[-1] if at.pointer else None
+    return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
 
 def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
@@ -289,10 +293,14 @@ def _strangers(
                 yield (key, *pointer), found
 
 
-def _stranger(at: Place, schema: Mapping[str, Json]) -> Diagnostic:
+def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagnostic:
     key = str(at.pointer[-1])
     near = nearest(key, list(schema["properties"]))
-    fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
+    settings = _resolved(schema["properties"].get("stubwright", {}), grammar).get("properties", {})
+    if key in settings and grammar.role != "tools-list":
+        fix = f"write it under `stubwright`, where it has an effect: `stubwright: {{{key}: …}}`"
+    else:
+        fix = f"did you mean `{near}`?" if near else _fate(key, Place(at.file, at.pointer[:-1]))
     return Diagnostic("SW300", f"`{key}` is not a key that MCP has in {schema['title']}", at.key(), fix)
 
 

@@ -6,6 +6,7 @@ Takes values and names; gives text. It knows nothing of manifests.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -85,6 +86,25 @@ def misspelt(word: str, known: Iterable[str]) -> str | None:
     return _nearest(word, list(known), _THE_SAME)
 
 
+def is_slip(word: str, other: str) -> bool:
+    """Whether `word` is `other` with one or two letters wrong.
+
+    This is for words that may both be right, so what people name alike on purpose is no slip: `v1` and `v2`, `get` and
+    `set`, `import` and `export`. One part of the word may differ, in one letter, or in two if it is long.
+    """
+    parts, others = (re.split(r"[^a-z0-9]+", each.casefold()) for each in (word, other))
+    if word == other or len(parts) != len(others):
+        return False
+    match [(mine, its) for mine, its in zip(parts, others, strict=True) if mine != its]:
+        case []:
+            return True
+        case [(mine, its)] if min(len(mine), len(its)) >= _SLIP_FROM and mine[0] == its[0]:
+            allowed = 1 if min(len(mine), len(its)) < _TWO_SLIPS_FROM else 2
+            return re.findall(r"\d", mine) == re.findall(r"\d", its) and _edits(mine, its) <= allowed
+        case _:
+            return False
+
+
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
     """What to write in place of an unknown word: the nearest known one, else a list of those that there are.
 
@@ -111,6 +131,10 @@ _ALIKE: Final = 0.62
 _THE_SAME: Final = 0.8
 """How alike two words are, from 0 to 1, where one may be meant by the other, and where it surely is."""
 
+_SLIP_FROM: Final = 4
+_TWO_SLIPS_FROM: Final = 7
+"""How many letters a part of a word has in which one wrong letter is a slip, and in which two are."""
+
 _LISTED: Final = 10
 _COMPARED: Final = 100  # characters of a word; to compare takes as long as the square of that
 
@@ -119,6 +143,25 @@ def _nearest(word: str, known: list[str], cutoff: float) -> str | None:
     plain = _plain(word)
     same = next((other for other in known if _plain(other) == plain), None)
     return same or next(iter(difflib.get_close_matches(word[:_COMPARED], known, 1, cutoff)), None)
+
+
+def _edits(word: str, other: str) -> int:
+    """Count the letters that are added, left out, replaced or swapped with their neighbours between two words.
+
+    Words whose lengths differ by more than two are not compared letter by letter.
+    """
+    if abs(len(word) - len(other)) > 2 or max(len(word), len(other)) > _COMPARED:
+        return max(len(word), len(other))
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for index, letter in enumerate(word, 1):
+        before, above, row = row, before, [index]
+        for column, its in enumerate(other, 1):
+            edits = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != its))
+            if index > 1 and column > 1 and word[index - 2] == its and letter == other[column - 2]:
+                edits = min(edits, above[column - 2] + 1)
+            row.append(edits)
+    return row[-1]
 
 
 def _plain(word: str) -> str:

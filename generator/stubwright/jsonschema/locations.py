@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
 
-Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "state"]
-"""What a schema is for: a tool's arguments, its result, sharing, a question's answer, or a handle's state."""
+Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "complete", "state"]
+"""What a schema is for: a tool's arguments, its result, sharing, an answer, a completion, or a handle's state."""
 
 
 def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
@@ -33,6 +33,9 @@ def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
     for section in (vocabulary.TEMPLATES, vocabulary.PROMPTS):
         for pointer, entry in items(value, (section.name,)):
             yield from _questions(entry, pointer, "stubwright")
+            for below, offer in items(entry, ("stubwright", "complete")):
+                if isinstance(offer, dict):
+                    yield "complete", (*pointer, *below), offer
     for pointer, handle in items(value, ("handles",)):
         if isinstance(handle, dict) and "state" in handle:
             yield "state", (*pointer, "state"), handle["state"]

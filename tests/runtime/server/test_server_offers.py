@@ -48,6 +48,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         name="offers",
         pageSize=2,
         cache={"ttl": "5m", "scope": "public"},
+        schemas={"Kind": {"$ref": "#/schemas/Genre"}, "Genre": {"enum": ["novel", "poem", None, "play"]}},
         resources=[
             {"uri": "docs://a", "name": "a", "mimeType": "text/plain", "x": None, "stubwright": {"text": "A"}},
             {"uri": "docs://notes", "name": "notes", "stubwright": {"file": "docs/notes.md"}},
@@ -77,6 +78,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
                     {"name": "code", "required": True},
                     {"name": "language", "required": True},
                     {"name": "tone"},
+                    {"name": "genre"},
                 ],
                 "stubwright": {
                     "messages": [
@@ -86,7 +88,11 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
                         {"resource": {"uri": "docs://{{language}}", "text": "{{code}}", "mimeType": "text/plain"}},
                         {"resource": {"uri": "docs://n", "file": "docs/notes.md"}},
                     ],
-                    "complete": {"language": ["Python", "Go", "PHP"], "tone": "handler"},
+                    "complete": {
+                        "language": ["Python", "Go", "PHP"],
+                        "tone": "handler",
+                        "genre": {"$ref": "#/schemas/Kind"},
+                    },
                 },
             },
             {"name": "free-form", "arguments": [{"name": "user name"}]},
@@ -315,6 +321,8 @@ async def test_what_is_completed(package: ModuleType) -> None:
         assert await complete(prompt, "language", "p") == types.Completion(
             values=["Python", "PHP"], total=2, has_more=False
         )
+        assert (await complete(prompt, "genre", "")).values == ["novel", "poem", "play"]
+        assert (await complete(prompt, "genre", "P")).values == ["poem", "play"]
         every = await complete(template, "city", "")
         assert (every.values, every.total, every.has_more) == (CITIES[:100], 150, True)
         most = await complete(prompt, "tone", "k")

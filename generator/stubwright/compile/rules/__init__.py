@@ -75,6 +75,7 @@ _RULES = (
     http.bound_by_apis,
     authorization.issuers,
     authorization.possible,
+    authorization.spelled,
     authorization.limited,
     tools.public_cache,
     tools.described,
@@ -87,6 +88,7 @@ _RULES = (
     primitives.contents,
     primitives.arguments,
     primitives.completions,
+    primitives.offered,
     primitives.messages,
     elicitation.flat,
     elicitation.named,
@@ -113,7 +115,15 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {authorization.possible, handles.used, tools.overlays_apply, tools.deprecations, tools.public_cache, http.apis}
+    | {
+        authorization.possible,
+        authorization.spelled,
+        handles.used,
+        tools.overlays_apply,
+        tools.deprecations,
+        tools.public_cache,
+        http.apis,
+    }
     | {http.bound_by_apis, toolsets.check}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from stubwright import http
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import did_you_mean, quoted
+from stubwright.diagnostics.suggestions import did_you_mean, is_slip, quoted
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """How many tools a message names."""
+
+_SPELLED = 300
+"""How many scopes are compared with each other, which takes as long as the square of that."""
 
 _SOURCES = ("claim", "value", "env")
 
@@ -78,6 +82,51 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
                     tool.place_of("bind", name).key(),
                     "declare `auth`, or give `asgi_app` a `token_verifier`; `local: {env: …}` is for stdio",
                 )
+
+
+def spelled(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Yield a warning for each scope that only one place names, and that looks like a misspelt other one."""
+    granted = list(_granted(resolved))
+    uses = [*granted, *_required(resolved)]
+    counts = Counter(scope for scope, _ in uses)
+    if len(counts) > _SPELLED:
+        return
+    known = {scope for scope, _ in granted}
+    order = {scope: index for index, scope in enumerate(counts)}
+
+    def trust(scope: str) -> tuple[bool, bool, int]:
+        return counts[scope] > 1, scope in known, -order[scope]
+
+    for scope, place in uses:
+        if counts[scope] > 1:
+            continue
+        others = [other for other in counts if trust(other) > trust(scope) and is_slip(scope, other)]
+        if others:
+            message = f"nothing else in this manifest names the scope `{scope}`"
+            yield Diagnostic("SW343", message, place, f"did you mean `{max(others, key=trust)}`?")
+
+
+def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
+    """Each scope that `auth` names, with its place."""
+    auth = resolved.entry.get("auth") or {}
+    at = Place(resolved.bundle.entry, ("auth",))
+    yield from _listed(auth.get("requiredScopes"), at / "requiredScopes")
+    for scope, included in (auth.get("scopes") or {}).items():
+        yield scope, (at / "scopes" / scope).key()
+        yield from _listed(included, at / "scopes" / scope)
+
+
+def _required(resolved: Resolved) -> Iterator[tuple[str, Place]]:
+    """Each scope that a policy names, with its place."""
+    policy = resolved.entry.get("policy") or {}
+    yield from _listed(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
+    for declared in resolved.declared:
+        scopes = (declared.extension.get("policy") or {}).get("scopes")
+        yield from _listed(scopes, declared.place_of("policy", "scopes"))
+
+
+def _listed(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
+    return ((scope, at / index) for index, scope in enumerate(scopes or ()))
 
 
 def limited(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -33,7 +33,7 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
     """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
     for place, outline in resolved.extension_schemas.items():
         schema = outline.schema
-        if "ask" not in place.pointer:
+        if place.pointer[-3:-2] != ("ask",):
             continue
         if not isinstance(schema, dict) or schema.get("type") != "object":
             at = place / "type" if isinstance(schema, dict) and "type" in schema else place

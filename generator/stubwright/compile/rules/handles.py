@@ -58,7 +58,7 @@ def placed(resolved: Resolved) -> Iterator[Diagnostic]:
     for tool in resolved.tools:
         yield from _placed_in(tool, resolved)
     for place, outline in resolved.extension_schemas.items():
-        if "ask" in place.pointer:
+        if place.pointer[-3:-2] == ("ask",):
             for each, pointer in _marked(outline, resolved):
                 fix = "ask for something that the user knows"
                 yield Diagnostic("SW271", "a user cannot know the id of a handle", _at(each, pointer), fix)

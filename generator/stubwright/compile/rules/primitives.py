@@ -6,9 +6,10 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
+from stubwright.compile import completions as offers
 from stubwright.compile.uritemplates import TemplateError, variables
 from stubwright.diagnostics import Diagnostic, Place
-from stubwright.diagnostics.suggestions import nearest, quoted
+from stubwright.diagnostics.suggestions import did_you_mean, nearest, quoted
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.text import PLACEHOLDER
 
@@ -68,10 +69,35 @@ def completions(resolved: Resolved) -> Iterator[Diagnostic]:
     known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
     known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
     for primitive, known in known_of:
+        for name, place, offer in offers.references(primitive):
+            if offers.resolves(resolved, place) and not offers.values(resolved, place):
+                message = f"`{offer['$ref']}` has no `enum` with strings, so nothing can be offered for `{name}`"
+                yield Diagnostic(
+                    "SW272", message, place / "$ref", "give the schema an `enum`, or write the values here"
+                )
         for name in primitive.extension.get("complete") or {}:
             if known is not None and name not in known:
                 at = (primitive.place / "stubwright" / "complete" / name).key()
                 yield Diagnostic("SW258", f"`{primitive.name}` has no argument `{name}`", at, _fix(name, known))
+
+
+def offered(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Yield a warning for each value that a prompt offers although its argument's own `enum` does not have it."""
+    for prompt in resolved.primitives[vocabulary.PROMPTS]:
+        complete = prompt.extension.get("complete") or {}
+        references = {name: place for name, place, _ in offers.references(prompt)}
+        for argument in prompt.wire.get("arguments") or ():
+            name, known = argument["name"], argument.get("enum")
+            offer = complete.get(name)
+            if not isinstance(known, list) or offer is None or offer == "handler":
+                continue
+            at = references.get(name, prompt.place / "stubwright" / "complete" / name)
+            values = offers.values(resolved, at) if name in references else offer
+            for index, value in enumerate(values):
+                if value not in known:
+                    message = f"`{name}` of `{prompt.name}` has no `{value}` in its `enum`, but it is offered"
+                    fix = did_you_mean(value, [each for each in known if isinstance(each, str)], "values")
+                    yield Diagnostic("SW344", message, at / "$ref" if name in references else at / index, fix)
 
 
 def messages(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from stubwright.compile.completions import is_completion
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.references import Broken, Local, Outline, Reference, Shared, at, identifying
@@ -67,7 +68,7 @@ def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
     """A schema and what it refers to are of one dialect, and so is everything in it."""
     for outline in resolved.everything():
         for reference in outline.references:
-            if isinstance(reference.target, Shared):
+            if isinstance(reference.target, Shared) and not is_completion(outline.place):
                 other = resolved.shared[reference.target.key]
                 if other.dialect != outline.dialect and isinstance(other.schema, dict):
                     yield Diagnostic(

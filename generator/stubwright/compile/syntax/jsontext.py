@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.syntax.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, too_deep, twice
+from stubwright.compile.syntax.positions import MAX_DEPTH, MAX_DIGITS, Lines, Node, Problem, odd_space, too_deep, twice
 from stubwright.diagnostics.suggestions import shorten
 
 if TYPE_CHECKING:
@@ -194,6 +194,8 @@ _TRAILING: Final = {
 
 
 def _syntax(text: str, error: json.JSONDecodeError) -> Problem:
+    if (odd := odd_space(text, error.pos)) is not None:
+        return odd
     before = text[: error.pos].rstrip()
     if before.endswith(",") and (end := text[error.pos : error.pos + 1]) in _TRAILING:  # as Python 3.13 has it
         error = json.JSONDecodeError(_TRAILING[end], text, len(before) - 1)

@@ -6,6 +6,7 @@ Takes a text and the tree of tokens that a parser made of it; gives spans as nar
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -128,6 +129,17 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
         key, _ = next(iter(here.children.values()))
         return (here.start, here.start + 1) if key is None else (key.start, key.end)
     return here.start, here.end
+
+
+def odd_space(text: str, at: int) -> Problem | None:
+    """The problem of a character that looks like a space, but is part of a word for YAML and JSON."""
+    char = text[at : at + 1]
+    if char in " \t\r\n" or not char.isspace():
+        return None
+    message = (
+        f"this is not a space, but the character U+{ord(char):04X} ({unicodedata.name(char, 'a control').lower()})"
+    )
+    return Problem("SW004", message, at, at + 1, "write an ordinary space; copied text often has others")
 
 
 def too_deep(start: int, end: int) -> Problem:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from stubwright.compile.syntax.jsontext import lone_surrogate, number
-from stubwright.compile.syntax.positions import MAX_DEPTH, Lines, Node, Problem, nothing, too_deep, twice
+from stubwright.compile.syntax.positions import MAX_DEPTH, Lines, Node, Problem, nothing, odd_space, too_deep, twice
 from stubwright.diagnostics.suggestions import nearest, shorten
 
 if TYPE_CHECKING:
@@ -437,6 +437,9 @@ def _unmasked(value: str) -> str:
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
+_AFTER_SIGN: Final = re.compile(r"(?:^|[-:,?\[\]{}])[ \t]*[^ \t\S]", re.MULTILINE)
+"""A space other than a blank, at the start of a line or after a sign; among words it may be meant."""
+
 _COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 
@@ -456,6 +459,10 @@ def _syntax(text: str, error: yaml.MarkedYAMLError) -> Problem:
     words = f"{error.context or ''} {error.problem or ''}".strip()
     if "flow" in words and (commented := _commented(text, at)) is not None:
         return commented
+    first = at if error.context_mark is None else min(at, error.context_mark.index)
+    for match in _AFTER_SIGN.finditer(text, text.rfind("\n", 0, first) + 1, at + 1):
+        if (odd := odd_space(text, match.end() - 1)) is not None:
+            return odd
     char = text[at : at + 1]
     if "unexpected end of stream" in words and error.context_mark is not None:
         at = error.context_mark.index

@@ -47,9 +47,15 @@ class Finding:
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Each diagnostic once, by file, position, code and message; what has no file comes first."""
-    findings = dict.fromkeys(Finding(_span_of(diagnostic, sources), diagnostic) for diagnostic in diagnostics)
-    return sorted(findings, key=_order)
+    """Each diagnostic once, by file, position, code and message; what has no file comes first.
+
+    Values that a YAML alias repeats have different places in the manifest, but one in the text.
+    """
+    findings: dict[tuple[Span | None, str, str], Finding] = {}
+    for diagnostic in diagnostics:
+        span = _span_of(diagnostic, sources)
+        findings.setdefault((span, diagnostic.code, diagnostic.message), Finding(span, diagnostic))
+    return sorted(findings.values(), key=_order)
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str, str]:

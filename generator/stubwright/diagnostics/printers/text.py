@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WIDTH = 120
 """How many columns of a source line are shown."""
 
-_OF_ONE_CAUSE = frozenset({"SW220"})
-"""Codes whose findings have one cause where they say the same: all that refers to what is not there."""
+_OF_ONE_CAUSE = frozenset({"SW220", "SW300"})
+"""Codes whose findings have one cause if they say the same: what many references miss, or a key of many tools."""
 
 _LISTED = 10
 """How many other places of one cause are named."""

@@ -65,7 +65,7 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
         was = old.get(name)
         subject = surfaces.get_subject(f"handler `{name}`", was, method)
         if not method.is_optional and (was is None or was.is_optional):
-            why = "the server does not start without it; `stubwright generate` shows the stub"
+            why = "the server does not start without it; `stubwright generate --stubs` writes a stub of it"
             yield subject.change("SW581", "breaking", "handlers must have this method", why)
         if was is not None and not _is_same_signature(was, method):
             message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"

@@ -267,10 +267,13 @@ def compare_extension(
     """Changes of `deprecated`, and of what is asked."""
     if not same(before.get("deprecated"), after.get("deprecated")):
         places = at[0] / "deprecated", at[1] / "deprecated"
-        state = "deprecated now" if after.get("deprecated") else "no longer deprecated"
+        impact: Impact = "cosmetic"
+        state = "no longer deprecated"
         if before.get("deprecated") and after.get("deprecated"):
             state = "deprecated with another message"
-        yield _make_change(about, "SW519", "cosmetic", f"it is {state}", *places)
+        elif after.get("deprecated"):
+            impact, state = "compatible", "deprecated now"  # a minor version (SemVer 2.0.0, 7)
+        yield _make_change(about, "SW519", impact, f"it is {state}", *places)
     was, now = before.get("ask") or {}, after.get("ask") or {}
     for name in dict.fromkeys((*now, *was)):
         if same(was.get(name), now.get(name)):
