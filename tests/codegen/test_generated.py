@@ -15,7 +15,7 @@ import black
 import pytest
 
 from echo import HOSTILE, Echo
-from packages import check, generate, imported, manifest, tool
+from packages import FORMATTER_OFF, check, generate, imported, manifest, tool
 from stubwright.codegen.source import render
 
 ROOT = Path(__file__).parents[2]
@@ -101,7 +101,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     value["server"] |= {"instructions": HOSTILE, "title": HOSTILE}
     package = generate(tmp_path, value)
     for path in (tmp_path / package).rglob("*.py"):
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8").replace(FORMATTER_OFF, "", 1)
         assert black.format_str(text, mode=black.Mode(line_length=render.LINE_LENGTH)) == text, path
     with imported(tmp_path, package) as made:
         assert made.TOOLS["evil"].definition == evil

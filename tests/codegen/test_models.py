@@ -8,6 +8,8 @@ import json
 import os
 import pickle
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -20,6 +22,7 @@ from pydantic import ValidationError
 
 import instances
 import modules
+import packages
 import suite
 from modules import load, made
 from stubwright import ir, naming
@@ -811,6 +814,56 @@ def test_random_schemas(seed: int, rich: bool) -> None:
         for instance in instances.valid(wire, f"{seed} {name}", 15):
             if name != modules.root(module) or isinstance(instance, dict):
                 assert outcome(getattr(loaded, name), instance) is None
+
+
+def random_values(chance: random.Random, depth: int = 0) -> Any:
+    """Values of a mapping, among them objects around them, which are open or mappings, and shared ones."""
+    kinds: list[Any] = [
+        *({"$ref": f"#/$defs/{name}"} for name in ("open", "map", "list")),
+        *({"$ref": f"#/schemas/{name}"} for name in ("Frag", "Word")),
+        *({"type": "string", "format": form} for form in ("date", "uuid", "uri")),
+        *({"type": "null"}, {"enum": ["a", "|", "Frag | None", 1]}, {"type": "integer"}),
+    ]
+    if depth < 3 and chance.random() < 0.4:
+        wrapped = random_values(chance, depth + 1)
+        return chance.choice([{"type": "array", "items": wrapped}, {"type": "object", "additionalProperties": wrapped}])
+    if depth < 3 and chance.random() < 0.6:
+        return {"anyOf": [random_values(chance, depth + 1) for _ in range(chance.randint(2, 4))]}
+    return chance.choice(kinds)
+
+
+@RICH
+def test_ruff_finds_nothing_in_random_packages(rich: bool, tmp_path: Path) -> None:
+    frag = {"type": "object", "properties": {"a": {"type": "string"}}}
+    value = packages.manifest([], schemas={"Frag": frag, "Word": {"enum": ["a", "b"]}})
+    value["python"] = {"formats": "rich" if rich else "text"}
+    for seed in range(300 if WHOLE else 30):
+        chance = random.Random(seed)
+        x = {"type": "string"}
+        sides = [
+            {
+                "type": "object",
+                "properties": {name: {"$ref": f"#/$defs/{name}"} for name in chance.sample(("open", "map", "list"), 2)},
+                "additionalProperties": random_values(chance),
+                "$defs": {
+                    "open": {"type": "object", "properties": {"x": x}, "additionalProperties": random_values(chance)},
+                    "map": {"type": "object", "additionalProperties": random_values(chance)},
+                    "list": {"type": "array", "items": random_values(chance)},
+                },
+            }
+            for _ in range(2)
+        ]
+        value["tools"].append({"name": f"t{seed}", "inputSchema": sides[0], "outputSchema": sides[1]})
+    assert [str(found) for found in packages.check(tmp_path, value) if found.severity == "error"] == []
+    package = packages.generate(tmp_path, value)
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", package]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    texts = [path.read_text("utf-8") for path in (tmp_path / package / "models").glob("*.py")]
+    assert sum("OpenModel[" in text for text in texts) > 20
+    with packages.imported(tmp_path, package) as module:
+        for number, entry in enumerate(module.TOOLS.values()):
+            assert entry.Input.model_validate({}).model_dump(mode="json") == {}, number
 
 
 def test_pydantic_can_say_the_schema_of_what_goes_out() -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright import ir, naming, package_data
 from stubwright.codegen import surface
-from stubwright.codegen.models import descriptions, reserved
+from stubwright.codegen.models import bases, descriptions, reserved
 from stubwright.codegen.models.classes import (
     Imported,
     Part,
@@ -765,6 +765,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
     if any(field.is_cast for field in plan.fields):
         used.add("cast")
     printed = {field.original_name: field.data_type for field in model.fields}
+    used = (used - bases.UNIONS) | (bases.UNIONS & bases.names_of_bases(source))
     types = {field.name: _type(printed[key], field.schema, members) for key, field in _keyed(plan)}
     values = printed.get(_VALUES)
     of_values = _type(values, plan.values, members) if values is not None and plan.values is not None else None
@@ -859,10 +860,10 @@ def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
         "cut": _CUT,
         "base": plan.shared.name if plan.shared is not None else _base(plan),
         "is_mapping": plan.values is not None,
-        "is_recursive": not {*later}.isdisjoint(referred(plan.values)),
         "keywords": join("", [code(", {}", each) for each in keywords]),
         "of_values": _VALUES,
         "doc": docstring(plan.doc, 4),
+        "in_brackets": lambda kind: bases.in_brackets(kind, () if plan.values is None else later),
         "quoted": lambda kind: literal(requoted(kind)),
         "fields": {
             key: {

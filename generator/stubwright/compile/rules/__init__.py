@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile.audience import toolsets
+from stubwright.compile.audience import readers, toolsets
 from stubwright.compile.rules import (
     authorization,
     contradictions,
@@ -53,6 +53,8 @@ _RULES = (
     headers.reachable,
     headers.not_sensitive,
     values.patterns,
+    readers.javascript,
+    readers.official_clients,
     values.compilable,
     values.defaults,
     values.schema_examples,
@@ -115,16 +117,8 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {
-        authorization.possible,
-        authorization.spelled,
-        handles.used,
-        tools.overlays_apply,
-        tools.deprecations,
-        tools.public_cache,
-        http.apis,
-    }
-    | {http.bound_by_apis, toolsets.check}
+    | {authorization.possible, authorization.spelled, handles.used, http.apis, http.bound_by_apis, readers.javascript}
+    | {readers.official_clients, tools.deprecations, tools.overlays_apply, tools.public_cache, toolsets.check}
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 

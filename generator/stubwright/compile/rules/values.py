@@ -6,13 +6,12 @@ does not take is an error of its own, and judges nothing.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from stubwright.compile import binds, shape
+from stubwright.compile.expressions import LONGEST, is_expression, is_taken, is_too_large, patterns_in
 from stubwright.compile.rules.references import is_enclosed
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema.bundling import edited
@@ -42,15 +41,15 @@ _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "res
 def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
     """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
     for outline in resolved.everything():
-        for place, text in _patterns(outline):
-            if _is_too_large(text):
+        for place, text in patterns_in(outline):
+            if is_too_large(text):
                 yield Diagnostic(
                     "SW227",
                     f"the regular expression `{text}` is too large for the validator",
                     place,
                     "use fewer repetitions, with `maxLength` for the length; or use `enum` for many words",
                 )
-            elif not _is_expression(text):
+            elif not is_expression(text):
                 yield Diagnostic(
                     "SW227",
                     f"`{text}` is not a regular expression of JSON Schema",
@@ -65,7 +64,7 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
     It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
     """
     refused = {
-        outline.place for outline in resolved.everything() if _has_long(outline) or not _is_taken(_alone(outline))
+        outline.place for outline in resolved.everything() if _has_long(outline) or not is_taken(_alone(outline))
     }
     if not refused:
         return
@@ -296,50 +295,14 @@ def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator
         return str(error).partition("\n")[0].rstrip(".")
 
 
+def _has_long(outline: Outline) -> bool:
+    return any(len(text) > LONGEST for _, text in patterns_in(outline))
+
+
 def _alone(outline: Outline) -> Json:
     """A schema that refers to itself where it refers to a shared one."""
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, Shared)]
     return edited(outline.schema, dict.fromkeys(places, "#"))
-
-
-def _is_taken(schema: Json) -> bool:
-    from stubwright_runtime.schema.validation import compile_schema
-
-    try:
-        compile_schema(schema, formats=False)
-    except ValueError:
-        return False
-    return True
-
-
-_LONGEST = 256 * 1024
-"""Characters of a regular expression; the validator takes hardly more, and is slow to say so."""
-
-_REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
-
-
-def _has_long(outline: Outline) -> bool:
-    return any(len(text) > _LONGEST for _, text in _patterns(outline))
-
-
-def _is_too_large(text: str) -> bool:
-    """Whether a regular expression is refused for what it takes, and not for how it is written."""
-    if len(text) > _LONGEST:
-        return True
-    return not _is_expression(text) and _is_expression(_REPETITION.sub(_once, text))
-
-
-def _once(match: re.Match[str]) -> str:
-    """A repetition with the least numbers, if it is one."""
-    least, most = match.groups()
-    return match[0] if most and int(most) < int(least) else "{0,1}"
-
-
-@cache
-def _is_expression(text: str) -> bool:
-    if len(text) > _LONGEST:
-        return False
-    return _is_taken({"pattern": text})
 
 
 def _unsound(resolved: Resolved) -> frozenset[Place]:
@@ -351,23 +314,13 @@ def _unsound(resolved: Resolved) -> frozenset[Place]:
             isinstance(reference.target, Broken) or is_enclosed(resolved, outline, reference)
             for reference in outline.references
         )
-        or not all(_is_expression(text) for _, text in _patterns(outline))
+        or not all(is_expression(text) for _, text in patterns_in(outline))
     )
 
 
 def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
     """Whether a schema and what it leads to are none of those that are `unsound`."""
     return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(outline))
-
-
-def _patterns(outline: Outline) -> Iterator[tuple[Place, str]]:
-    for pointer, schema in outline.having("pattern"):
-        if isinstance(schema["pattern"], str):
-            yield _below(outline.place, pointer) / "pattern", schema["pattern"]
-    for pointer, schema in outline.having("patternProperties"):
-        if isinstance(schema["patternProperties"], dict):
-            place = _below(outline.place, pointer) / "patternProperties"
-            yield from (((place / text).key(), text) for text in schema["patternProperties"])
 
 
 def _below(place: Place, pointer: Pointer) -> Place:

@@ -1,0 +1,97 @@
+"""Schemas that a validator of clients does not read, though that of servers does.
+
+Clients of the official SDKs compile each `outputSchema` and check results by it, some of them when they list tools, so
+that one schema that they do not read costs them every tool. Nobody compiles an `inputSchema` to call a tool.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.expressions import is_expression, patterns_in
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.jsonschema.dialects import DRAFT_4
+from stubwright.jsonschema.ecma262 import unread_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.jsonschema.references import Outline
+
+_MULTIPLES: Final = 1_000
+"""How many multiples of a step are tried; every step that has a refused one has it early."""
+
+_PROPERTIES: Final = ("\\p{", "\\P{")
+
+
+def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
+    """JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4)."""
+    results = _reached(resolved, "outputSchema")
+    for outline in (results | _reached(resolved, "inputSchema")).values():
+        is_of_results = outline.place in results
+        for place, pattern in patterns_in(outline):
+            part = unread_part(pattern) if is_expression(pattern) else None
+            if part is not None:
+                consequence = "gets none of the server's tools" if is_of_results else "may not check arguments"
+                yield Diagnostic(
+                    "SW288" if is_of_results else "SW325",
+                    f"`{pattern}` is not a regular expression of JavaScript, because of `{part}`",
+                    place,
+                    f"{_fix(part)}; otherwise a client in JavaScript {consequence}",
+                )
+
+
+def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
+    """The clients of the official SDKs read each `outputSchema` as the server does."""
+    for outline in _reached(resolved, "outputSchema").values():
+        if outline.dialect is DRAFT_4:
+            yield Diagnostic(
+                "SW326",
+                "the TypeScript SDK's client does not read schemas of draft-04, and gets none of the server's tools",
+                outline.place / "$schema" if outline.having("$schema") else outline.place.key(),
+                "write the schema in a newer dialect, best without `$schema`",
+            )
+        for place, pattern in patterns_in(outline):
+            if any(escape in pattern.replace("\\\\", "") for escape in _PROPERTIES):
+                yield Diagnostic(
+                    "SW326",
+                    f"the Python SDK's client does not read `\\p` in `{pattern}`, and loses the result",
+                    place,
+                    "list the characters in a class, or say in the description which ones are meant",
+                )
+        for pointer, schema in outline.having("multipleOf"):
+            step = schema["multipleOf"]
+            refused = _refused_multiple(step) if isinstance(step, float) else None
+            if refused is not None:
+                yield Diagnostic(
+                    "SW326",
+                    f"the SDKs' clients divide in binary, and refuse {refused} as a multiple of {step!r}",
+                    Place(outline.place.file, (*outline.place.pointer, *pointer)) / "multipleOf",
+                    "use integers in a smaller unit (cents), or say the step in the description",
+                )
+
+
+def _refused_multiple(step: float) -> float | None:
+    """The first multiple of a step that is none after a division in binary, among those that are not large."""
+    exact = Decimal(repr(step))
+    multiples = (float(exact * count) for count in range(1, _MULTIPLES))
+    return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
+
+
+def _reached(resolved: Resolved, field: str) -> dict[Place, Outline]:
+    """The schemas in this field of all tools, with shared ones; none if nobody here can change the server."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return {}
+    roots = [outline for tool in resolved.tools for name, outline in resolved.schemas(tool) if name == field]
+    return {each.place: each for root in roots for each in resolved.closure(root)}
+
+
+def _fix(part: str) -> str:
+    """How a part of a pattern is written instead."""
+    if part in ("{", "}", "]"):
+        return f"write `\\{part}`"
+    if len(part) == 2 and part[0] == "\\" and not part[1].isalnum():
+        return f"write `{part[1]}` without the backslash"
+    return "write it with what ECMA-262 has with the flag `u`"

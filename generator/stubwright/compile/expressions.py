@@ -1,0 +1,64 @@
+"""Regular expressions in schemas: where they are, and whether the server's validator compiles them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from stubwright.diagnostics import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright.ir import Json
+    from stubwright.jsonschema.references import Outline
+
+
+def is_taken(schema: Json) -> bool:
+    """Whether the validator takes a schema."""
+    from stubwright_runtime.schema.validation import compile_schema
+
+    try:
+        compile_schema(schema, formats=False)
+    except ValueError:
+        return False
+    return True
+
+
+LONGEST = 256 * 1024
+"""Characters of a regular expression; the validator takes hardly more, and is slow to say so."""
+
+_REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+
+def is_too_large(text: str) -> bool:
+    """Whether a regular expression is refused for what it takes, and not for how it is written."""
+    if len(text) > LONGEST:
+        return True
+    return not is_expression(text) and is_expression(_REPETITION.sub(_once, text))
+
+
+def _once(match: re.Match[str]) -> str:
+    """A repetition with the least numbers, if it is one."""
+    least, most = match.groups()
+    return match[0] if most and int(most) < int(least) else "{0,1}"
+
+
+@cache
+def is_expression(text: str) -> bool:
+    """Whether the validator compiles a regular expression."""
+    if len(text) > LONGEST:
+        return False
+    return is_taken({"pattern": text})
+
+
+def patterns_in(outline: Outline) -> Iterator[tuple[Place, str]]:
+    """The regular expressions of a schema, with their places."""
+    for pointer, schema in outline.having("pattern"):
+        if isinstance(schema["pattern"], str):
+            yield Place(outline.place.file, (*outline.place.pointer, *pointer)) / "pattern", schema["pattern"]
+    for pointer, schema in outline.having("patternProperties"):
+        if isinstance(schema["patternProperties"], dict):
+            place = Place(outline.place.file, (*outline.place.pointer, *pointer)) / "patternProperties"
+            yield from (((place / text).key(), text) for text in schema["patternProperties"])
