@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import forked
 from packages import check, manifest, tool
 from stubwright.jsonschema.ecma262 import unread_part
 
@@ -125,3 +126,14 @@ def test_what_is_no_expression_at_all_is_told_once(tmp_path: Path) -> None:
 def test_what_official_clients_read(result: dict[str, Any], is_read: bool, tmp_path: Path) -> None:
     assert codes(result, result, folder=tmp_path) == ([] if is_read else ["SW326"])
     assert codes(result, folder=tmp_path) == []
+
+
+def test_a_pattern_of_an_imported_result_is_kept_with_a_warning(tmp_path: Path) -> None:
+    """Whoever imports the schemas of another server cannot change them."""
+    result = {"type": "object", "properties": {"a": {"type": "string", "pattern": r"^a\-b$"}}}
+    (tmp_path / "list.json").write_text(json.dumps({"tools": [tool("get", outputSchema=result)]}))
+    done = forked.run(["import", "tools", "list.json", "-o", "imported.yaml"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert r"pattern: ^a\-b$" in (tmp_path / "imported.yaml").read_text()
+    done = forked.run(["check", "imported.yaml"], tmp_path)
+    assert (done.returncode, "warning[SW325]" in done.stdout + done.stderr) == (0, True)

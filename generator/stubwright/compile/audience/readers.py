@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.expressions import is_expression, patterns_in
+from stubwright.compile.syntax.yamlwriter import is_imported
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.jsonschema.dialects import DRAFT_4
 from stubwright.jsonschema.ecma262 import unread_part
@@ -27,16 +28,20 @@ _PROPERTIES: Final = ("\\p{", "\\P{")
 
 
 def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
-    """JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4)."""
+    """JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
+
+    In an imported file that is a warning: whoever imports the schemas of another server cannot change them.
+    """
     results = _reached(resolved, "outputSchema")
     for outline in (results | _reached(resolved, "inputSchema")).values():
         is_of_results = outline.place in results
+        is_error = is_of_results and not is_imported(resolved.bundle.documents[outline.place.file].text)
         for place, pattern in patterns_in(outline):
             part = unread_part(pattern) if is_expression(pattern) else None
             if part is not None:
                 consequence = "gets none of the server's tools" if is_of_results else "may not check arguments"
                 yield Diagnostic(
-                    "SW288" if is_of_results else "SW325",
+                    "SW288" if is_error else "SW325",
                     f"`{pattern}` is not a regular expression of JavaScript, because of `{part}`",
                     place,
                     f"{_fix(part)}; otherwise a client in JavaScript {consequence}",
