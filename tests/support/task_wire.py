@@ -46,12 +46,14 @@ class Wire:
     Attributes:
         notes: The notifications of the server, in order.
         asked: Its requests, in order.
+        offered: The server's capabilities, after a handshake.
     """
 
     def __init__(self, revision: str, capabilities: Mapping[str, Any], answer: Answer | None) -> None:
         self.revision = revision
         self.notes: list[Message] = []
         self.asked: list[Message] = []
+        self.offered: Message = {}
         self.transport: Transport
         self._capabilities = capabilities
         self._answer = answer
@@ -78,8 +80,8 @@ class Wire:
         hello: Message = {**HELLO, "capabilities": self._capabilities, "protocolVersion": self.revision}
         said = await self("initialize", **hello)
         await self.transport.send({"method": "notifications/initialized"})
-        capabilities: Message = said["capabilities"]
-        return capabilities
+        self.offered = said["capabilities"]
+        return self.offered
 
     def start(self, method: str, **params: Any) -> asyncio.Task[Message]:
         """Send a request, and wait for its answer elsewhere."""

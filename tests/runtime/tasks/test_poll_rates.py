@@ -54,8 +54,6 @@ def test_what_is_remembered_is_bounded(clock: list[float]) -> None:
 async def test_who_asks_too_often_is_refused(package: ModuleType, revision: str, clock: list[float]) -> None:
     capabilities: dict[str, Any] = {"extensions": {EXTENSION: {}}} if revision == STATELESS else {}
     async with in_memory(package.build_server(Handlers()), revision, capabilities) as wire:
-        if revision == HANDSHAKE:
-            await wire.open()
         codes = {(await wire("tasks/get", taskId="unknown"))["error"]["code"] for _ in range(BURST)}
         assert codes == {-32602}
         refused = (await wire("tasks/get", taskId="unknown"))["error"]

@@ -68,7 +68,7 @@ async def test_the_capability_is_declared_in_this_revision_alone(package: Module
         assert connected.server_capabilities.tasks is not None  # the SDK's newest handshake
     expected: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     async with in_memory(server, revision, {}) as wire:
-        said = await wire.open()
+        said = wire.offered
     assert said.get("tasks") == (expected if revision == HANDSHAKE else None)
     assert "extensions" not in said
 
