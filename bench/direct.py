@@ -91,6 +91,30 @@ def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) 
     return figures
 
 
+TRACING = """
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+trace.set_tracer_provider(TracerProvider())
+"""
+
+
+def traced(commands: Mapping[str, Sequence[str]], folder: Path) -> Figures:
+    """A call of both over stdio, once, where OpenTelemetry is set up and exports nothing."""
+    (folder / "traced").mkdir(exist_ok=True)
+    (folder / "traced" / "sitecustomize.py").write_text(TRACING)
+    figures: Figures = {}
+    for name, command in commands.items():
+        process = Process(["env", f"PYTHONPATH={folder / 'traced'}", *command], folder)
+        try:
+            called(process, 100)
+            row = Row("call over stdio, with OpenTelemetry", 0.4, False, "ms")
+            figures[name] = {row: called(process, CALLS) / CALLS * 1000}
+        finally:
+            process.stop()
+    return figures
+
+
 def called(process: Process, count: int) -> float:
     """Seconds that so many calls take."""
     began = time.perf_counter()
@@ -158,7 +182,10 @@ def main() -> None:
             commands = prepared(folder, count)
             measures: list[Callable[[], Figures]] = [partial(over_stdio, commands, folder, count)]
             if count == options.tools[0]:
-                measures.append(partial(over_http, commands, folder, options.calls))
+                measures += [
+                    partial(traced, commands, folder),
+                    partial(over_http, commands, folder, options.calls),
+                ]
             for measure in measures:
                 measure()  # what is compiled at first, and cached
                 lines += [line for line in table([measure() for _ in range(options.rounds)]) if line not in lines]

@@ -160,7 +160,11 @@ CODES = _table(
     ("SW322", "warning", "A required property is forbidden in an alternative, or misspelt."),
     ("SW323", "warning", "Two bounds contradict each other."),
     ("SW324", "warning", "No arguments were found that a tool accepts."),
-    ("SW325", "warning", "JavaScript does not read a pattern of an `inputSchema`, or of any schema of an imported file."),
+    (
+        "SW325",
+        "warning",
+        "JavaScript does not read a pattern of an `inputSchema`, or of an imported file.",
+    ),
     ("SW326", "warning", "An official SDK's client does not read part of an `outputSchema`."),
     ("SW330", "warning", "Annotations contradict each other."),
     ("SW331", "warning", "A parameter that looks sensitive is sent in a header."),

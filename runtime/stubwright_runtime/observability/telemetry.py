@@ -1,8 +1,7 @@
 """What servers and clients report to OpenTelemetry: attributes of requests, and histograms of durations.
 
 Takes methods and parameters; returns attributes as the semantic conventions for MCP define them
-(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/). The spans are the SDK's own; none is started here. Without
-an OpenTelemetry SDK, nothing is recorded.
+(https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/). Without an OpenTelemetry SDK, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 from opentelemetry import metrics
 
 from ..values.terminal import shorten
@@ -25,8 +23,35 @@ _BOUNDARIES: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120,
 LARGEST: Final = 64 * 1024
 """Characters up to which arguments or a result are shown."""
 
-_OF_TASKS: Final = frozenset(f"tasks/{name}" for name in ("cancel", "get", "list", "result", "update"))
-"""The methods of tasks, which are missing from the SDK's tables."""
+_CLIENT_METHODS: Final = frozenset(
+    {
+        "completion/complete",
+        "initialize",
+        "logging/setLevel",
+        "notifications/cancelled",
+        "notifications/initialized",
+        "notifications/progress",
+        "notifications/roots/list_changed",
+        "ping",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/templates/list",
+        "resources/unsubscribe",
+        "server/discover",
+        "subscriptions/listen",
+        "tasks/cancel",
+        "tasks/get",
+        "tasks/list",
+        "tasks/result",
+        "tasks/update",
+        "tools/call",
+        "tools/list",
+    }
+)
+"""The methods of all requests and notifications of clients, in any revision and with tasks."""
 
 OTHER: Final = "_OTHER"
 """Replaces unknown names in metrics."""
@@ -48,7 +73,7 @@ def create_histogram(name: str, description: str) -> metrics.Histogram:
 
 def is_method(method: str) -> bool:
     """Tell whether any revision of MCP has this method for requests or notifications of clients."""
-    return method in SPEC_CLIENT_METHODS or method in SPEC_CLIENT_NOTIFICATION_METHODS or method in _OF_TASKS
+    return method in _CLIENT_METHODS
 
 
 def describe_request(method: str, params: Mapping[str, Any] | None) -> dict[str, AttributeValue]:

@@ -6,7 +6,7 @@ Takes the SDK's context of a message; gives an exchange, whose channel speaks by
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -18,22 +18,23 @@ from ..mcp.errors import INVALID_PARAMS, ProtocolError
 from ..mcp.revisions import Revision
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from .core.context import LOG_LEVELS, LogLevel
+from .core.exchange import Peer
 from .direct.keys import HANDED_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
-    from .core.call_state import Transport
     from .core.context import Channel
     from .core.core import Core
     from .core.exchange import Exchange, Result
     from .direct.runs import Run
     from .features.subscriptions import Subscriptions
     from .features.url_elicitation import UrlQuestions
-    from .observability.telemetry import Observation, Telemetry
 
 _Result = TypeVar("_Result", bound=BaseModel)
+
+_HANDSHAKE: Final = ("initialize", "notifications/initialized")
 
 
 class Adapter:
@@ -43,11 +44,10 @@ class Adapter:
         handed_over: Requests on standard input that the SDK has been given, whose runs go on, by their ids.
     """
 
-    def __init__(self, core: Core, subscriptions: Subscriptions, telemetry: Telemetry) -> None:
-        """Take the server, the connections of its clients, and what tells OpenTelemetry."""
+    def __init__(self, core: Core, subscriptions: Subscriptions) -> None:
+        """Take the server, and the connections of its clients."""
         self._core = core
         self._subscriptions = subscriptions
-        self._telemetry = telemetry
         self.handed_over: dict[str | int, Run] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -62,7 +62,7 @@ class Adapter:
                 raise ProtocolError(INVALID_PARAMS, "Invalid request parameters", "") from error
             return cast("Result", result)
 
-        exchange = SdkExchange(ctx, self._core, self._subscriptions, self._telemetry)
+        exchange = SdkExchange(ctx, self._core, self._subscriptions)
         run = self._run(ctx)
         try:
             if run is not None:
@@ -93,7 +93,6 @@ class SdkExchange:
     ctx: ServerRequestContext[Any, Any]
     _core: Core
     _subscriptions: Subscriptions
-    _telemetry: Telemetry
 
     @property
     def method(self) -> str:
@@ -125,9 +124,20 @@ class SdkExchange:
         """The name and the version that the client program says it has."""
         return client_of(self.ctx)
 
-    def observe(self, transport: Transport) -> Observation:
-        """What tells OpenTelemetry of it."""
-        return self._telemetry.begin(self.ctx, transport)
+    @property
+    def peer(self) -> Peer | None:
+        """Who sent it over HTTP."""
+        request = self.ctx.request
+        if request is None:
+            return None
+        address = None if request.client is None else (request.client.host, request.client.port)
+        session = request.headers.get(MCP_SESSION_ID_HEADER)
+        return Peer(address, session, str(request.scope.get("http_version", "1.1")))
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether it is part of a handshake that the direct path has answered."""
+        return self.method in _HANDSHAKE and self._subscriptions.knows(self.ctx)
 
     @property
     def is_admissible(self) -> bool:

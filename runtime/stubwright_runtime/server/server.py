@@ -23,7 +23,6 @@ from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .middlewares.expiry import end_stream_in_time
-from .observability.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 _GREETING: Final = 64 * 1024
 """Bytes of what a client may say about itself in the handshake, as JSON."""
 
-_GREETING_PARTS: Final = 1000
-"""Objects and arrays in that."""
+_GREETING_PARTS: Final = 250
+"""Objects and arrays in that, each of which costs some hundred bytes as long as the connection lives."""
 
 _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
@@ -151,8 +150,10 @@ class PackageServer(Server[Any]):
         if "resources" in core.lists:
             self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
+        # The core starts the spans, whichever way a message comes.
+        self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(end_stream_in_time)
-        self.adapter = Adapter(core, subscriptions, Telemetry(package))
+        self.adapter = Adapter(core, subscriptions)
         self.middleware.append(self.adapter)
         self.middleware.append(_limit_handshake)
         self.middleware.append(_refuse_second_handshake)

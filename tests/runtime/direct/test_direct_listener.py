@@ -214,6 +214,8 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
         await respond(self, answering)
 
     monkeypatch.setattr(direct.DirectReader, "_respond", noted)
+    # Another test of this process may have set OpenTelemetry up.
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.direct.is_observed", lambda: False)
     call = post(json.dumps(CALL).encode())
     end = call.index(b"\r\n\r\n") + 4
     with listening(package.asgi_app(Handlers()), "httptools") as url:

@@ -364,6 +364,44 @@ async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: M
     assert [line["id"] for line in sink.lines] == ["hello"]
 
 
+@pytest.mark.anyio
+async def test_a_call_whose_cancellation_is_read_before_it_begins(package: ModuleType) -> None:
+    """As when both have waited while a handler held the event loop, and come on two connections."""
+    handlers = Handlers(30)
+    direct = asgi_app(build_core(package.TOOLS["wait"].package, handlers)).routes[0].endpoint.app  # type: ignore[attr-defined]
+
+    def take(message: Any, session: str | None) -> Any:
+        headers = [(name.lower().encode(), value.encode()) for name, value in usual(message, REVISION, session)]
+        head = direct.head([*headers, (b"host", b"127.0.0.1:80"), (b"content-length", b"2")])
+        return direct.take(head, json.dumps(message).encode(), lambda _: None)
+
+    async with direct.running(), asyncio.timeout(20):
+        opened = await take(shaking(REVISION), None)
+        session = dict(opened.headers)[b"mcp-session-id"].decode()
+        called = take(CALL, session)
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
+        assert (await take(cancel, session)).status == 202
+        answer = await called
+        assert json.loads(answer.body)["error"]["code"] == -32800
+        assert (await take(request(8, "ping", {}, stateless=False), session)).status == 200
+    assert handlers.starts == 0
+
+
+def test_handshakes_count_in_the_budget_of_their_caller(package: ModuleType) -> None:
+    core = build_core(package.TOOLS["wait"].package, Handlers())
+    core.package.manifest["storage"] = {"maxBytesPerPrincipal": "50KiB"}
+    first = shaking(REVISION)
+    first["params"]["capabilities"] = {"experimental": {str(number): {} for number in range(1_450)}}
+    with asgi(asgi_app(core)) as url, httpx2.Client() as http:
+        answers = [http.post(f"{url}/mcp", json=first, headers=dict(usual(first, REVISION, None))) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+        assert answers[-1].json()["error"]["message"].endswith("use up your share of memory; end a session")
+        http.delete(f"{url}/mcp", headers={"mcp-session-id": answers[0].headers["mcp-session-id"]})
+        again = http.post(f"{url}/mcp", json=first, headers=dict(usual(first, REVISION, None)))
+        assert again.status_code == 200
+    del core.package.manifest["storage"]
+
+
 def test_sessions_of_both_ways_count_together(package: ModuleType) -> None:
     core = build_core(package.TOOLS["wait"].package, Handlers())
     plain, odd = shaking(REVISION), shaking(REVISION)

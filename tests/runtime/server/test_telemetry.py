@@ -23,6 +23,7 @@ import mcp
 import mcp_types as types
 import pytest
 from mcp.server.lowlevel import Server
+from mcp_types.methods import SPEC_CLIENT_METHODS, SPEC_CLIENT_NOTIFICATION_METHODS
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import Histogram, MeterProvider
 from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
@@ -33,6 +34,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from packages import generate, imported, manifest, tool
 from processes import running
 from serving import served
+from stubwright_runtime.observability.telemetry import is_method
 
 SECRET = "hunter22-secret"
 VALUE = manifest(
@@ -48,7 +50,7 @@ VALUE = manifest(
     audit={"arguments": True},
 )
 HANDLERS = """
-    import asyncio, atexit, json, os
+    import asyncio, atexit, json, os, sys
     from opentelemetry import metrics, trace
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -68,7 +70,8 @@ HANDLERS = """
         data = READER.get_metrics_data()
         with open(os.environ["TRACED"], "w") as file:
             spans = [json.loads(span.to_json()) for span in SPANS.get_finished_spans()]
-            json.dump({"spans": spans, "metrics": None if data is None else json.loads(data.to_json())}, file)
+            told = {"spans": spans, "metrics": None if data is None else json.loads(data.to_json())}
+            json.dump({**told, "modules": [*sys.modules]}, file)
 
     class Handlers:
         async def ok(self, args, ctx):
@@ -197,6 +200,7 @@ class Seen:
     client: list[dict[str, Any]]
     server: list[dict[str, Any]]
     metrics: dict[str, list[dict[str, Any]]]
+    modules: list[str]
     port: int | None
 
     @property
@@ -255,6 +259,7 @@ def seen(
         [json.loads(span.to_json()) for span in spans.get_finished_spans()],
         told["spans"],
         {**points(told["metrics"]), **points(json.loads(ours.to_json()))},
+        told["modules"],
         port,
     )
 
@@ -361,6 +366,25 @@ def test_each_request_has_one_span_on_each_side(seen: Seen) -> None:
     assert client["parent_id"] == outer["context"]["span_id"]
     assert calls[0]["parent_id"] == client["context"]["span_id"]  # by `_meta`
     assert calls[0]["context"]["trace_id"] == outer["context"]["trace_id"]
+
+
+def test_plain_messages_are_answered_without_the_sdk(seen: Seen) -> None:
+    """Over HTTP, it serves calls that take longer than 0.1 s, such as the one of this conversation."""
+    assert seen.modules
+    assert ("mcp" in seen.modules) is (seen.kind == "http")
+
+
+def test_the_span_of_a_session_is_counted_once(seen: Seen) -> None:
+    sessions = seen.metrics.get("mcp.server.session.duration", [])
+    assert sum(point["count"] for point in sessions) == (1 if seen.era == "legacy" else 0)
+    for name in ("initialize", "notifications/initialized"):
+        assert len([span for span in seen.server if span["name"] == name]) == (1 if seen.era == "legacy" else 0)
+
+
+def test_all_methods_of_the_protocol_are_known() -> None:
+    methods = SPEC_CLIENT_METHODS | SPEC_CLIENT_NOTIFICATION_METHODS
+    assert [name for name in methods if not is_method(name)] == []
+    assert not is_method("tools/invented")
 
 
 def test_an_unknown_tool_names_no_span_and_no_metric(seen: Seen) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile.expressions import is_expression, patterns_in
 from stubwright.compile.syntax.yamlwriter import is_imported
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.jsonschema.dialects import DRAFT_4
 from stubwright.jsonschema.ecma262 import unread_part
+from stubwright.jsonschema.expressions import is_expression, patterns_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

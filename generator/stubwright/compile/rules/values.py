@@ -11,10 +11,10 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from stubwright.compile import binds, shape
-from stubwright.compile.expressions import LONGEST, is_expression, is_taken, is_too_large, patterns_in
 from stubwright.compile.rules.references import is_enclosed
 from stubwright.diagnostics import Diagnostic, Place, Pointer
 from stubwright.jsonschema.bundling import edited
+from stubwright.jsonschema.expressions import LONGEST, is_expression, is_taken, is_too_large, patterns_in
 from stubwright.jsonschema.pointers import pointer_text
 from stubwright.jsonschema.references import Broken, Outline, Shared, identifying
 

@@ -7,11 +7,11 @@ on. Steps are middlewares: each takes the rest of the way and an exchange, and g
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from .call_state import CallState, Transport
     from .context import Channel
 
 _In = TypeVar("_In")
@@ -21,14 +21,19 @@ Result: TypeAlias = Mapping[str, Any] | None
 """What a message is answered with; `None` for a notification."""
 
 
-class Observation(Protocol):
-    """What is told of one message to whoever observes the server."""
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The sender of a message over HTTP, as telemetry describes it.
 
-    def end(
-        self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None
-    ) -> str | None:
-        """Tell how it ended; gives the id of the trace that it belongs to."""
-        ...
+    Attributes:
+        address: Its host and port; `None` if the server does not know them.
+        session: The id of its session; `None` if it has none.
+        http_version: The version of HTTP that it speaks, such as `1.1`.
+    """
+
+    address: tuple[str, int] | None
+    session: str | None
+    http_version: str
 
 
 class Exchange(Protocol):
@@ -64,8 +69,14 @@ class Exchange(Protocol):
         """The name and the version that the client program says it has."""
         ...
 
-    def observe(self, transport: Transport) -> Observation | None:
-        """What tells OpenTelemetry of it; `None` where nobody listens."""
+    @property
+    def peer(self) -> Peer | None:
+        """Who sent it over HTTP, if that is known."""
+        ...
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether it has been answered before, and only comes again for another part of the server."""
         ...
 
     @property

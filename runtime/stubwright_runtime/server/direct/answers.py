@@ -16,46 +16,29 @@ from ...mcp.revisions import REVISIONS, Revision, negotiate
 from ...observability.logs import log
 from ...values.modules import loaded
 from ..core.core import LISTS
+from .runs import DirectChannel, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..core.call_state import Transport
     from ..core.context import Channel
     from ..core.core import Core
-    from ..core.exchange import Exchange, Result
+    from ..core.exchange import Exchange, Peer, Result
     from .clients import Client
-    from .runs import DirectChannel
 
 _SWITCH: Final = "STUBWRIGHT_DIRECT"
 """The environment variable that turns the direct path off with `0`."""
-
-_PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
-"""The environment variables that set OpenTelemetry up without a line of code."""
 
 _STATELESS: Final = tuple(date for date in REVISIONS if Revision.of(date).has("stateless"))
 
 
 def is_on() -> bool:
     """Whether messages may take the direct path, as far as the environment says."""
-    is_configured = any(os.environ.get(name) for name in _PROVIDERS)
-    return os.environ.get(_SWITCH) != "0" and not is_configured
-
-
-def is_observed() -> bool:
-    """Whether somebody has set OpenTelemetry up: the spans are the SDK's, so that all messages go there then."""
-    providers = []
-    if (trace := loaded("opentelemetry.trace")) is not None:
-        providers.append(trace.get_tracer_provider())
-    if (metrics := loaded("opentelemetry.metrics")) is not None:
-        providers.append(metrics.get_meter_provider())
-    return any(not type(provider).__module__.startswith(_NO_OPS) for provider in providers)
+    return os.environ.get(_SWITCH) != "0"
 
 
 _TEXTS: Final = 16
 """Texts of pages that are kept."""
-
-_NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +51,7 @@ class DirectExchange:
     over_http: bool
     sender: Client
     way: DirectChannel
+    peer: Peer | None = None
 
     @property
     def revision(self) -> str:
@@ -84,9 +68,10 @@ class DirectExchange:
         """It is plain."""
         return True
 
-    def observe(self, transport: Transport) -> None:  # noqa: ARG002 - others look at it
-        """Nobody listens: else it would not be here."""
-        return
+    @property
+    def is_replayed(self) -> bool:
+        """It comes for the first time."""
+        return False
 
     def channel(self) -> Channel:
         """The way to its sender."""
@@ -117,6 +102,13 @@ class Direct:
         tool = self._core.package.tools.get(message["params"]["name"])
         return tool is None or tool.task_support == "forbidden"
 
+    async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
+        """Have a notification observed that needs no other answer."""
+        params = message.get("params")
+        channel = DirectChannel(sender, params, Run(0, _refuse))
+        exchange = DirectExchange(message["method"], params, None, peer is not None, sender, channel, peer)
+        await self.answer(exchange)
+
     def response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
         """The response with a result, or an error, as JSON."""
         if isinstance(result, ProtocolError):
@@ -140,6 +132,8 @@ class Direct:
 
     async def _rest(self, exchange: Exchange) -> Result:
         """Answer what no part serves."""
+        if exchange.id is None:
+            return None
         match exchange.method:
             case "initialize":
                 return self._initialize(exchange.params or {})
@@ -196,6 +190,10 @@ class Direct:
         from ...tasks.methods import add_tasks_capability
 
         return add_tasks_capability(method, result)
+
+
+def _refuse(_run: Run) -> None:
+    raise RuntimeError("nobody converses about a notification")
 
 
 def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:

@@ -138,7 +138,8 @@ def is_initialize(message: Mapping[str, Any], size: int) -> bool:
     return (
         message["method"] == "initialize"
         and size <= _GREETING
-        and params.keys() == {"protocolVersion", "capabilities", "clientInfo"}
+        and params.keys() - {"_meta"} == {"protocolVersion", "capabilities", "clientInfo"}
+        and _is_meta(params.get("_meta", {}), stateless=False)
         and type(params["protocolVersion"]) is str
         and are_capabilities(params["capabilities"])
         and _is_client(params["clientInfo"])

@@ -159,10 +159,11 @@ class Run:
         return result
 
     def cancel(self) -> None:
-        """End it, since nobody wants its result any more."""
-        if self.task is not None and not self._ended.is_set():
+        """End it, since nobody wants its result any more. If it has not begun, whoever begins it looks."""
+        if not self._ended.is_set():
             self.is_cancelled = True
-            self.task.cancel()
+            if self.task is not None:
+                self.task.cancel()
 
 
 class DirectChannel:

@@ -74,6 +74,10 @@ class Subscriptions:
         self.streams = Streams(LISTENERS, LISTENERS_EACH)
         self._open: set[ListenHandler] = set()
 
+    def knows(self, ctx: ServerRequestContext[Any, Any]) -> bool:
+        """Return whether a client has shaken hands without the SDK."""
+        return self._known(ctx) is not None
+
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
         event = _LISTS[change.kind] if change.uri is None else ResourceUpdated(uri=change.uri)

@@ -6,8 +6,10 @@ exceptions that should not be there: their text stays in the log, and the caller
 
 from __future__ import annotations
 
+import os
 import time
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from ...mcp.errors import (
     INTERNAL_ERROR,
@@ -18,16 +20,38 @@ from ...mcp.errors import (
 )
 from ...observability.logs import log, named_after
 from ...values.json import is_mapping
+from ...values.modules import loaded
 from ..core.call_state import CURRENT, CallState, reference
 from ..core.principal import current
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...package import Package
     from ..core.call_state import Transport
     from ..core.exchange import Exchange, Rest, Result
     from ..core.outcomes import Ending
     from ..core.principal import Principal
     from .audit import Audit, Recorder
+    from .telemetry import Observation, Telemetry
+
+_PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
+"""The environment variables that set OpenTelemetry up without a line of code."""
+
+_NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
+"""Where the providers are defined that record nothing."""
+
+
+def is_observed() -> bool:
+    """Return whether somebody has set OpenTelemetry up, in code or by the environment."""
+    if any(os.environ.get(name) for name in _PROVIDERS):
+        return True
+    providers = []
+    if (trace := loaded("opentelemetry.trace")) is not None:
+        providers.append(trace.get_tracer_provider())
+    if (metrics := loaded("opentelemetry.metrics")) is not None:
+        providers.append(metrics.get_meter_provider())
+    return any(not type(provider).__module__.startswith(_NO_OPS) for provider in providers)
 
 
 class Instrumentation:
@@ -40,6 +64,7 @@ class Instrumentation:
     def __init__(self, package: Package, recorder: Recorder | None, user: Principal) -> None:
         """Take the package, where its calls are recorded, and the local user."""
         self.transport: Transport = "memory"
+        self._observed = package
         self._package = package.name
         self._recorder = recorder
         self._user = user
@@ -53,7 +78,7 @@ class Instrumentation:
         result: Result = None
         error: BaseException | None = None
         with named_after(self._package):
-            observation = exchange.observe(transport)
+            observation = self._observe(exchange, transport)
             token = CURRENT.set(call_state)
             try:
                 result = await rest(exchange)
@@ -74,6 +99,23 @@ class Instrumentation:
                     call_state.seconds, call_state.trace = seconds, trace
                     self._record(self._recorder, exchange, call_state, error)
         return result
+
+    def _observe(self, exchange: Exchange, transport: Transport) -> Observation | None:
+        return None if exchange.is_replayed or not is_observed() else self._telemetry.begin(exchange, transport)
+
+    def begin_session(self, exchange: Exchange) -> Callable[[], None] | None:
+        """Note that a handshake begins a session; return what notes its end, or `None` if nobody observes it."""
+        if not is_observed():
+            return None
+        begun = time.monotonic()
+        end = self._telemetry.begin_session(exchange, "http" if exchange.over_http else self.transport)
+        return lambda: end(time.monotonic() - begun)
+
+    @cached_property
+    def _telemetry(self) -> Telemetry:
+        from .telemetry import Telemetry
+
+        return Telemetry(self._observed)
 
     def _record(
         self, recorder: Recorder, exchange: Exchange, call_state: CallState, error: BaseException | None

@@ -1,7 +1,7 @@
-"""What OpenTelemetry learns of the server: attributes on the spans that the SDK starts, and two metrics.
+"""What OpenTelemetry learns of the server: a span for each message, and two metrics.
 
-Takes requests as they come and end; adds to the current span what the semantic conventions for MCP have and the SDK
-leaves out. Names that a caller invented are no names of spans, and no attributes of metrics.
+Takes exchanges as they come and end; a span is current while its message is answered. Names that a caller invented
+are no names of spans, and no attributes of metrics.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry.trace import StatusCode, get_current_span
+from opentelemetry import context, propagate, trace
+from opentelemetry.trace import SpanKind, StatusCode
 from pydantic_core import to_json
 
 from ...mcp.errors import ProtocolError
@@ -20,12 +21,15 @@ from ...values.terminal import shorten
 from .audit import shows_arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextvars import Token
+
     from opentelemetry.trace import Span
     from opentelemetry.util.types import AttributeValue
 
     from ...package import Package, Tool
-    from ...sdk.requests import ServerRequestContext
     from ..core.call_state import CallState, Transport
+    from ..core.exchange import Exchange
 
 _OPERATIONS: Final = common.create_histogram(
     "mcp.server.operation.duration",
@@ -43,22 +47,28 @@ _TO_SPANS_ALONE: Final = frozenset({"mcp.resource.uri", "gen_ai.tool.name", "gen
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is told of one message."""
+    """One message that is being answered. Its span is current until the end."""
 
     _telemetry: Telemetry
     _method: str
+    _span: Span
+    _token: Token[context.Context]
     _metric: dict[str, AttributeValue]
 
     def end(
         self, seconds: float, result: object, error: BaseException | None, call_state: CallState | None
     ) -> str | None:
-        """Tell how it ended; gives the id of the trace that it belongs to."""
-        if self._method != _INITIALIZED:
-            self._telemetry.end(self._metric, seconds, result, error, call_state)
-        elif error is not None:
-            self._telemetry.end_session(self._metric, seconds)
-        context = get_current_span().get_span_context()
-        return f"{context.trace_id:032x}" if context.is_valid else None
+        """End the span; return the id of its trace, or `None` if nothing is traced."""
+        try:
+            if self._method != _INITIALIZED:
+                self._telemetry.end(self._span, self._metric, seconds, result, error, call_state)
+            elif error is not None:
+                self._telemetry.end_session(self._metric, seconds)
+        finally:
+            self._span.end()
+            context.detach(self._token)
+        of_trace = self._span.get_span_context()
+        return f"{of_trace.trace_id:032x}" if of_trace.is_valid else None
 
 
 class Telemetry:
@@ -68,33 +78,38 @@ class Telemetry:
         """Take the package."""
         self._package = package
         self._shows = shows_arguments(package)
+        self._tracer = trace.get_tracer("stubwright")
 
-    def begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> Observation:
-        """Tell the span of a request or a notification; gives what tells how that ends."""
-        return Observation(self, ctx.method, self._begin(ctx, transport))
+    def begin(self, exchange: Exchange, transport: Transport) -> Observation:
+        """Start the span of a message, below the one that its sender names in `_meta`."""
+        attributes = self._describe(exchange, transport)
+        is_known = self._knows(attributes)
+        span = self._tracer.start_span(
+            _name(exchange, attributes, is_known=is_known),
+            _find_parent(exchange.params),
+            SpanKind.SERVER,
+            {**attributes, **_describe_connection(exchange)},
+        )
+        token = context.attach(trace.set_span_in_context(span))
+        return Observation(self, exchange.method, span, token, _of_metric(attributes, is_known=is_known))
 
-    def _begin(self, ctx: ServerRequestContext[Any, Any], transport: Transport) -> dict[str, AttributeValue]:
-        """Tell the span; gives what holds for the metric."""
-        span = get_current_span()
-        attributes = common.describe_request(ctx.method, ctx.params)
-        attributes["mcp.protocol.version"] = ctx.protocol_version
+    def begin_session(self, exchange: Exchange, transport: Transport) -> Callable[[float], None]:
+        """Return what records how many seconds the session was there that a handshake begins."""
+        metric = _of_metric(self._describe(exchange, transport), is_known=True)
+        return lambda seconds: self.end_session(metric, seconds)
+
+    def _describe(self, exchange: Exchange, transport: Transport) -> dict[str, AttributeValue]:
+        attributes = common.describe_request(exchange.method, exchange.params)
+        attributes["mcp.protocol.version"] = exchange.revision
         if transport != "memory":
             attributes |= common.PIPE if transport == "stdio" else common.HTTP
-        if ctx.request is not None:
-            attributes["network.protocol.version"] = str(ctx.request.scope.get("http_version", "1.1"))
-        is_known = self._knows(attributes)
-        if span.is_recording():
-            span.set_attributes({**attributes, **_of_connection(ctx)})
-            if not is_known:
-                span.update_name(ctx.method if common.is_method(ctx.method) else common.OTHER)
-        metric = {key: value for key, value in attributes.items() if is_known or key not in _TO_SPANS_ALONE}
-        metric.pop("mcp.resource.uri", None)
-        if not common.is_method(ctx.method):
-            metric["mcp.method.name"] = common.OTHER
-        return metric
+        if exchange.peer is not None:
+            attributes["network.protocol.version"] = exchange.peer.http_version
+        return attributes
 
     def end(
         self,
+        span: Span,
         metric: dict[str, AttributeValue],
         seconds: float,
         result: object,
@@ -102,15 +117,19 @@ class Telemetry:
         call_state: CallState | None,
     ) -> None:
         """Tell the span and the metric how it ended."""
-        span = get_current_span()
         if is_mapping(result):
             if metric["mcp.method.name"] == "initialize" and isinstance(result.get("protocolVersion"), str):
                 metric["mcp.protocol.version"] = result["protocolVersion"]
                 span.set_attribute("mcp.protocol.version", result["protocolVersion"])
             if metric["mcp.method.name"] == "tools/call" and result.get("isError") is True:
                 metric["error.type"] = "tool_error"
+                span.set_attribute("error.type", "tool_error")
+                span.set_status(StatusCode.ERROR)
         if error is not None:
-            metric |= _of_error(error, span)
+            of_error, text = _describe_error(error)
+            metric |= of_error
+            span.set_attributes(of_error)
+            span.set_status(StatusCode.ERROR, text)
         if (
             self._shows
             and call_state is not None
@@ -135,26 +154,51 @@ class Telemetry:
         return prompt is None or prompt in self._package.prompts
 
 
-def _of_connection(ctx: ServerRequestContext[Any, Any]) -> dict[str, AttributeValue]:
+def _name(exchange: Exchange, attributes: Mapping[str, AttributeValue], *, is_known: bool) -> str:
+    if not common.is_method(exchange.method):
+        return common.OTHER
+    target = attributes.get("gen_ai.tool.name", attributes.get("gen_ai.prompt.name"))
+    return f"{exchange.method} {target}" if is_known and target else exchange.method
+
+
+def _find_parent(params: Mapping[str, Any] | None) -> context.Context | None:
+    """Return the context that `_meta` carries (W3C Trace Context); `None` if it has none that is valid."""
+    meta = (params or {}).get("_meta")
+    if not is_mapping(meta):
+        return None
+    try:
+        carried = propagate.extract(meta)
+    except (TypeError, ValueError):  # of a propagator that takes what is malformed otherwise
+        return None
+    return carried if trace.get_current_span(carried).get_span_context().is_valid else None
+
+
+def _of_metric(attributes: Mapping[str, AttributeValue], *, is_known: bool) -> dict[str, AttributeValue]:
+    metric = {key: value for key, value in attributes.items() if is_known or key not in _TO_SPANS_ALONE}
+    metric.pop("mcp.resource.uri", None)
+    if not common.is_method(str(metric["mcp.method.name"])):
+        metric["mcp.method.name"] = common.OTHER
+    return metric
+
+
+def _describe_connection(exchange: Exchange) -> dict[str, AttributeValue]:
     attributes: dict[str, AttributeValue] = {}
-    if isinstance(ctx.request_id, str):
-        attributes["jsonrpc.request.id"] = shorten(ctx.request_id)  # the SDK has it as long as it came
-    if ctx.request is not None:
-        if ctx.request.client is not None:
-            attributes["client.address"], attributes["client.port"] = ctx.request.client
-        if key := ctx.request.headers.get("mcp-session-id"):
-            attributes["mcp.session.id"] = common.hash_session(key)
+    if exchange.id is not None:
+        attributes["jsonrpc.request.id"] = shorten(str(exchange.id))
+    peer = exchange.peer
+    if peer is not None and peer.address is not None:
+        attributes["client.address"], attributes["client.port"] = peer.address
+    if peer is not None and peer.session is not None:
+        attributes["mcp.session.id"] = common.hash_session(peer.session)
     return attributes
 
 
-def _of_error(error: BaseException, span: Span) -> dict[str, AttributeValue]:
-    """What an exception means; the SDK tells the span, but for a cancellation."""
+def _describe_error(error: BaseException) -> tuple[dict[str, AttributeValue], str]:
+    """Return the attributes of an error, and its text."""
     if isinstance(error, ProtocolError):
         code = str(error.code)
-        return {"error.type": code, "rpc.response.status_code": code}
-    span.set_attribute("error.type", "cancelled")
-    span.set_status(StatusCode.ERROR, "cancelled")
-    return {"error.type": "cancelled"}
+        return {"error.type": code, "rpc.response.status_code": code}, error.message
+    return {"error.type": "cancelled"}, "cancelled"
 
 
 def _show(span: Span, tool: Tool, call_state: CallState) -> None:

@@ -26,8 +26,10 @@ from ....mcp.errors import (
 )
 from ....mcp.revisions import HANDSHAKES, UNNAMED
 from ....mcp.vocabulary import HEADER
+from ....state.budget import Budget
+from ...core.exchange import Peer
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, error_response, is_observed, is_on
+from ...direct.answers import Direct, DirectExchange, error_response, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
@@ -35,6 +37,7 @@ from ...direct.parsing import parse
 from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...execution.watchdog import watched_loop
 from ...features.wants import Wants
+from ...observability.instrumentation import is_observed
 from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
@@ -99,10 +102,6 @@ class Response(NamedTuple):
         return cls(status, headers, body)
 
 
-async def _accepted(session: Session) -> Response:
-    return Response.of(202, b"", session)
-
-
 class DirectHttp:
     """The endpoint."""
 
@@ -137,7 +136,7 @@ class DirectHttp:
         self._converse = converse
         self._hosts, self._origins = hosts, origins
         self._stateless = stateless
-        self._sessions = Sessions(most, idle, self._count_others, self._end)
+        self._sessions = Sessions(most, Budget.of(core.package.manifest), idle, self._count_others, self._end)
         self._conversations: Conversations | None = None
         self._context = Context()
         self._slow = SlowUploads()
@@ -157,6 +156,7 @@ class DirectHttp:
                 with watched_loop(self._core.package.name):
                     yield
             finally:
+                self._sessions.note_ends()
                 if self._conversations is not None:
                     await self._conversations.stop()
 
@@ -165,7 +165,7 @@ class DirectHttp:
         if (run := scope.get(HANDED_OVER)) is not None:
             await self._hand_over(run, self._named(scope), scope, receive, send)
             return
-        if scope["method"] == "POST" and self.is_on():
+        if scope["method"] == "POST" and self._is_direct:
             head = read_head(scope["headers"], self._hosts, self._origins)
             if head is not None:
                 await self._post(head, scope, receive, send)
@@ -177,8 +177,8 @@ class DirectHttp:
             return
         await self._pass_on(session, scope, receive, send)
 
-    def is_on(self) -> bool:
-        """Whether requests may be answered directly."""
+    def reads_raw(self) -> bool:
+        """Return whether requests may be answered as they are read: not if telemetry asks for their senders."""
         return self._is_direct and not is_observed()
 
     def head(self, headers: Headers) -> Head | None:
@@ -208,7 +208,8 @@ class DirectHttp:
             task = self._hand_over(run, session, scope, replayed, send)
             handing.append(asyncio.create_task(task, context=context))
 
-        answering = self.take(head, message.get("body", b""), hand_over, owner) if is_whole else None
+        peer = _peer(head, scope) if is_observed() else None
+        answering = self.take(head, message.get("body", b""), hand_over, owner, peer) if is_whole else None
         if answering is None:
             await self._pass_on(self._session(head, owner), scope, replayed, send)
         elif (response := await answering) is not None:
@@ -219,7 +220,12 @@ class DirectHttp:
             await handing[0]
 
     def take(
-        self, head: Head, body: bytes, hand_over: Callable[[Run], object], owner: Owner = None
+        self,
+        head: Head,
+        body: bytes,
+        hand_over: Callable[[Run], object],
+        owner: Owner = None,
+        peer: Peer | None = None,
     ) -> Awaitable[Response | None] | None:
         """What answers a whole request whose head is plain, or hands it over; `None` where it is the SDK's.
 
@@ -228,6 +234,7 @@ class DirectHttp:
             body: Its body.
             hand_over: Has the SDK answer it while its run goes on; then it has no response here.
             owner: Whose it is.
+            peer: Who sends it, if somebody observes the server.
         """
         said = parse(body) if len(body) <= LARGEST else None
         if said is None:
@@ -235,10 +242,21 @@ class DirectHttp:
         session = self._session(head, owner)
         if plain.is_request(said):
             client = self._client(head, session, said, len(body))
-            return None if client is None else self._answer(client, session, said, owner, hand_over)
+            if client is None:
+                return None
+            run = Run(said["id"], hand_over)
+            if session is not None:
+                session.runs[run.id] = run  # now: its cancellation may be read before its task begins
+            return self._answer(client, session, said, owner, run, peer)
         if session is not None and plain.is_notification(said) and self._hears(session, said):
-            return _accepted(session)
+            return self._accept(session, said, peer)
         return None
+
+    async def _accept(self, session: Session, message: Mapping[str, Any], peer: Peer | None) -> Response:
+        """Answer a notification that was taken."""
+        if peer is not None:
+            await self._direct.note(message, session.client, peer=peer)
+        return Response.of(202, b"", session)
 
     def _session(self, head: Head, owner: Owner) -> Session | None:
         return None if head.session is None else self._sessions.of(head.session, owner)
@@ -276,24 +294,30 @@ class DirectHttp:
         session: Session | None,
         message: Mapping[str, Any],
         owner: Owner,
-        hand_over: Callable[[Run], object],
+        run: Run,
+        peer: Peer | None,
     ) -> Response | None:
         """Answer a plain request, unless it is handed over meanwhile."""
         if message["method"] == "initialize" and not self._stateless:
             if self._sessions.is_full():
                 return Response.of(503, _FULL)
+            if not self._sessions.has_room(client, owner):
+                return Response.of(429, _NO_ROOM)
             session = self._sessions.open(client, owner)
-        run = Run(message["id"], hand_over)
+            session.runs[run.id] = run
         run.task = task = asyncio.current_task()
         params = message.get("params")
         way = DirectChannel(client, params, run)
-        exchange = DirectExchange(message["method"], params, run.id, True, client, way)
+        exchange = DirectExchange(message["method"], params, run.id, True, client, way, peer)
+        if session is not None and message["method"] == "initialize":
+            session.note_end = self._core.instrumentation.begin_session(exchange)
         if message["method"] != "initialize":  # which waits for nothing, and whose session is not there for the SDK
             self._moments.begin(run)
-        if session is not None:
-            session.runs[run.id] = run
         result: Result | ProtocolError
         try:
+            if run.is_cancelled:
+                run.give_up()
+                return self._response(client, session, exchange, CANCELLED)
             with nullcontext() if session is None else session.in_use():
                 try:
                     result = await self._direct.answer(exchange)
@@ -387,6 +411,11 @@ class DirectHttp:
 _FULL: Final = b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"Too many open sessions"}}' % INTERNAL_ERROR
 
 
+_NO_ROOM: Final = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":'
+    b'"The handshakes of your open sessions use up your share of memory; end a session"}}' % INTERNAL_ERROR
+)
+
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
 _FOREIGN: Final[Mapping[Foreign, Response]] = {
     "Host": Response(421, (_TEXT, (b"content-length", b"19")), b"Invalid Host header"),
@@ -408,6 +437,11 @@ def _refuse_nameless(send: Send) -> Send:
         await send(message)
 
     return filtered
+
+
+def _peer(head: Head, scope: Scope) -> Peer:
+    client = scope.get("client")
+    return Peer(None if client is None else (client[0], client[1]), head.session, scope.get("http_version", "1.1"))
 
 
 def _owner(scope: Scope) -> Owner:

@@ -7,15 +7,20 @@ of its own for a session when a request of it needs that, under the same id.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from ....state.budget import count_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
+    from ....state.budget import Budget
     from ...direct.clients import Client
     from ...direct.runs import Run
 
@@ -33,6 +38,7 @@ class Session:
         has_conversation: Whether the SDK has a session for it.
         opens: Held while the SDK gets one.
         timer: Looks whether it is idle.
+        note_end: Notes how long it was there; `None` if nobody observes it.
     """
 
     id: str
@@ -43,6 +49,7 @@ class Session:
     has_conversation: bool = False
     opens: asyncio.Lock = field(default_factory=asyncio.Lock)
     timer: asyncio.TimerHandle | None = None
+    note_end: Callable[[], None] | None = None
     _under_way: int = 0
     _last: float = 0.0
 
@@ -64,11 +71,14 @@ class Session:
 class Sessions:
     """The sessions of one server."""
 
-    def __init__(self, most: int, idle: float, others: Callable[[], int], ended: Callable[[Session], None]) -> None:
+    def __init__(
+        self, most: int, budget: Budget, idle: float, others: Callable[[], int], ended: Callable[[Session], None]
+    ) -> None:
         """Say how many there may be, and how long.
 
         Args:
             most: How many may be open.
+            budget: How many bytes their handshakes may have, of one caller and in all.
             idle: Seconds after which a session ends that has no request under way.
             others: How many more the SDK has opened by itself.
             ended: Called with each session that has ended.
@@ -81,6 +91,9 @@ class Sessions:
         if most <= 0:
             raise ValueError("max_sessions must be a positive number of sessions")
         self._most = most
+        self._budget = budget
+        self._bytes: Counter[str] = Counter()
+        """The bytes of the handshakes of open sessions, by callers."""
         self._idle = idle
         self._others = others
         self._ended = ended
@@ -90,11 +103,17 @@ class Sessions:
         """Whether no more may be opened."""
         return len(self._open) + self._others() >= self._most
 
+    def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
+        """Return whether the budget of a caller allows one more session with its handshake."""
+        own, total = self._bytes[_key(owner)], self._bytes.total()
+        return self._budget.refuses(_size(client), own, total) is None
+
     def open(self, client: Client, owner: Mapping[str, Any] | None) -> Session:
         """Open one, for a client that shakes hands."""
         name = uuid4().hex
         session = Session(name, owner, client)
         self._open[name] = session
+        self._bytes[_key(owner)] += _size(client)
         self._look(session, self._idle)
         return session
 
@@ -108,14 +127,27 @@ class Sessions:
         if self._close(session.id) is not None:
             self._ended(session)
 
+    def note_ends(self) -> None:
+        """Note how long each was there, since the server ends."""
+        for session in self._open.values():
+            if session.note_end is not None:
+                session.note_end()
+
     def forget(self, name: str) -> None:
         """Take note that the SDK has ended one."""
         self._close(name)
 
     def _close(self, name: str) -> Session | None:
         session = self._open.pop(name, None)
+        if session is not None:
+            key = _key(session.owner)
+            self._bytes[key] -= _size(session.client)
+            if not self._bytes[key]:
+                del self._bytes[key]
         if session is not None and session.timer is not None:
             session.timer.cancel()  # it would keep the session in memory until it goes off
+        if session is not None and session.note_end is not None:
+            session.note_end()
         for run in () if session is None else [*session.runs.values()]:
             if not run.is_passed_on:  # the SDK cancels the others
                 run.cancel()
@@ -132,3 +164,12 @@ class Sessions:
             self._look(session, left)
         else:
             self.end(session)
+
+
+def _key(owner: Mapping[str, Any] | None) -> str:
+    return json.dumps(owner, sort_keys=True, default=str)
+
+
+def _size(client: Client) -> int:
+    """The bytes that a session costs."""
+    return count_bytes("", client.opening or b"")

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 from ....mcp.errors import ProtocolError
 from ....observability.logs import log
 from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, is_observed, is_on, to_json
+from ...direct.answers import Direct, DirectExchange, is_on, to_json
 from ...direct.clients import Client
 from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
+from ...observability.instrumentation import is_observed
 from .due import Due
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
     from ...core.core import Core
     from ...core.exchange import Result
@@ -50,6 +51,8 @@ class Connection:
         """The first request, which decides the era."""
         self._client: Client | None = None
         """Who has shaken hands, up to 2025-11-25."""
+        self._end_session: Callable[[], None] | None = None
+        """Notes how long the session was there, if somebody observes it."""
         self._is_initialized = False
         self._is_disconnected = False
         self._conversation: Conversation | None = None
@@ -81,7 +84,7 @@ class Connection:
 
     def _is_plain(self, message: Mapping[str, Any], line: Line) -> bool:
         """Whether a request is answered directly."""
-        if message["id"] in self._runs or is_observed():
+        if message["id"] in self._runs:
             return False
         if self._opening is None:
             if plain.is_initialize(message, len(line.data)):
@@ -101,6 +104,8 @@ class Connection:
         run = Run(message["id"], lambda run: self._spawn(self._hand_over(run, message)))
         channel = DirectChannel(client, params, run, self._notify)
         exchange = DirectExchange(message["method"], params, run.id, False, client, channel)
+        if client is self._client and message is self._opening:
+            self._end_session = self._core.instrumentation.begin_session(exchange)
         self._runs[run.id] = run
         self._due.add(run.id)
         run.task = asyncio.create_task(self._respond(run, exchange))
@@ -177,6 +182,8 @@ class Connection:
 
     async def _hear(self, message: Mapping[str, Any], line: Line) -> None:
         """Take a notification."""
+        if self._client is not None and self._conversation is None and is_observed():
+            await self._direct.note(message, self._client)
         params: Mapping[str, Any] = message.get("params", {})
         if message["method"] == _INITIALIZED and self._client is not None:
             self._is_initialized = True
@@ -240,6 +247,8 @@ class Connection:
 
     async def close(self) -> None:
         """End all that is under way."""
+        if self._end_session is not None:
+            self._end_session()
         self._core.publishers.remove(self._tell)
         tasks = [*self._tasks, *(run.task for run in self._runs.values() if run.task is not None)]
         for task in tasks:

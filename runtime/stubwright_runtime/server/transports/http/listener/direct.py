@@ -162,7 +162,7 @@ class DirectReader:
             return
         data = self._held + data
         end = data.find(END, 0, LARGEST)
-        is_first = end >= 0 and self._line.is_between and self._endpoint.direct.is_on()
+        is_first = end >= 0 and self._line.is_between and self._endpoint.direct.reads_raw()
         known = self._endpoint.known(data[:end]) if is_first else None
         missing = -1 if known is None else end + len(END) + known.length - len(data)
         if known is None or missing < 0 or known.length > heads.LARGEST:
