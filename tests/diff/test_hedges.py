@@ -1,0 +1,51 @@
+"""Changes of schemas that are decided, where the comparison once could not say whether they break anything."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from stubwright import ir
+from stubwright.diagnostics import Place
+from stubwright.diff.changes import Change, find_worst_impact
+from stubwright.diff.kinds.schemas import SchemaComparison
+from stubwright.jsonschema import dialects
+
+Json = Any
+ITSELF = {"$ref": "#"}
+
+
+def compare(old: Json, new: Json, direction: Literal["input", "output"]) -> list[Change]:
+    place = Place("manifest.json", ())
+    schemas = [ir.Schema(schema, dialects.DRAFT_2020_12.uri, place) for schema in (old, new)]
+    return SchemaComparison("tool `t`", direction, *schemas, "annotate", "annotate", {}).compare()
+
+
+def decide(old: Json, new: Json, direction: Literal["input", "output"]) -> str | None:
+    """The worst impact of the changes between two schemas."""
+    return find_worst_impact(compare(old, new, direction))
+
+
+def recursive(**properties: Json) -> Json:
+    """An object whose other properties are objects like itself."""
+    return {"type": "object", "additionalProperties": ITSELF, "properties": properties}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            {"type": "array", "items": {"type": "object"}},
+            {"type": "array", "items": {"anyOf": [{"type": "object"}, {"type": "null"}]}},
+        ),
+        ({"type": "integer"}, {"type": "number"}),
+        ({"type": "array", "items": {"enum": ["a"]}}, {"type": "array", "items": {"enum": ["a", "b"]}}),
+        ({"type": "object", "required": ["a"]}, {"type": "object"}),
+    ],
+    ids=["null", "number", "enum", "required"],
+)
+def test_a_break_beside_a_reference_to_the_root_is_shown(old: Json, new: Json) -> None:
+    assert decide(recursive(x=old), recursive(x=new), "output") == "breaking"
+    assert decide(recursive(x=new), recursive(x=old), "input") == "breaking"
+    assert decide(recursive(x=old), recursive(x=new), "input") == "compatible"
