@@ -49,3 +49,32 @@ def test_a_break_beside_a_reference_to_the_root_is_shown(old: Json, new: Json) -
     assert decide(recursive(x=old), recursive(x=new), "output") == "breaking"
     assert decide(recursive(x=new), recursive(x=old), "input") == "breaking"
     assert decide(recursive(x=old), recursive(x=new), "input") == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (None, "^(?!no)"),
+        ("^a", "^(?!ab)a"),
+        ("^[a-z]+$", "^(?!con$|aux$)[a-z]+$"),
+        ("^[a-z]+$", "^[a-z]+(?<!x)$"),
+        ("^[a-z]+$", "^(?=a)[a-z]+$"),
+        ("^.*$", "^(?!.*secret).*$"),
+        ("^[a-z]{5,}$", "^(?!no)[a-z]{5,}$"),
+    ],
+)
+def test_what_a_pattern_looks_at_shows_a_break(old: str | None, new: str) -> None:
+    schemas = [recursive() | {"properties": {"s": {"type": "string", **rule}}} for rule in _rules(old, new)]
+    assert decide(schemas[0], schemas[1], "input") == "breaking"
+    assert decide(schemas[1], schemas[0], "output") == "breaking"
+
+
+def _rules(*texts: str | None) -> list[Json]:
+    return [{} if text is None else {"pattern": text} for text in texts]
+
+
+def test_a_look_ahead_that_never_fails_breaks_nothing() -> None:
+    """What starts with `a` does not start with `no`: no example exists, and none is shown."""
+    old, new = ({"type": "object", "properties": {"s": rule}} for rule in _rules("^a", "^(?!no)a"))
+    assert decide(old, new, "input") != "breaking"
+    assert decide(old, new, "output") != "breaking"
