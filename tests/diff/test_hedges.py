@@ -78,3 +78,41 @@ def test_a_look_ahead_that_never_fails_breaks_nothing() -> None:
     old, new = ({"type": "object", "properties": {"s": rule}} for rule in _rules("^a", "^(?!no)a"))
     assert decide(old, new, "input") != "breaking"
     assert decide(old, new, "output") != "breaking"
+
+
+OBJECT = {"type": "object", "properties": {"a": {"type": "array"}}, "additionalProperties": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"not": {"required": ["a"], "properties": {"a": {"enum": [[1], [{"b": 1}]]}}}},
+        {"not": {"enum": [{"a": [1]}]}},
+        {"if": {"not": {"const": {"a": [1]}}}, "then": {"minProperties": 1}, "else": {"maxProperties": 7}},
+        {"oneOf": [{"const": {"a": [1]}}, {"not": {"enum": [{"b": ""}, {"a": [2]}]}}]},
+        {"propertyNames": {"pattern": "^(?!no)"}},
+    ],
+    ids=["not", "enum", "if", "oneOf", "propertyNames"],
+)
+def test_one_keyword_more_only_narrows(more: Json) -> None:
+    for place in ("items", "additionalProperties"):
+        old, new = ({"type": "object", "properties": {"x": {place: schema}}} for schema in (OBJECT, OBJECT | more))
+        assert decide(old, new, "output") == "compatible"
+        assert decide(new, old, "input") == "compatible"
+        assert decide(old, new, "input") != "compatible"
+
+
+@pytest.mark.parametrize(
+    ("schema", "more"),
+    [
+        ({"additionalProperties": False}, {"properties": {"a": {}}}),
+        ({"additionalProperties": False}, {"patternProperties": {"^a": {}}}),
+        ({"items": False}, {"prefixItems": [{}]}),
+        ({"contains": {"const": 1}}, {"minContains": 0}),
+        ({"unevaluatedProperties": False}, {"anyOf": [{"properties": {"a": {}}}, {"required": ["b"]}]}),
+    ],
+)
+def test_a_keyword_more_that_its_siblings_see_may_widen(schema: Json, more: Json) -> None:
+    old, new = ({"type": "object", "properties": {"x": side}} for side in (schema, schema | more))
+    assert decide(old, new, "output") == "breaking"
+    assert decide(new, old, "input") == "breaking"

@@ -22,6 +22,15 @@ _REUSABLE: Final = ("$defs", "definitions")
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _LISTED: Final = frozenset({"allOf", "anyOf", "prefixItems"})
 _SINGLE: Final = frozenset({"items", "additionalProperties", "additionalItems", "then", "else", "propertyNames"})
+_NARROWING: Final = frozenset(
+    {"type", "enum", "const", "not", "if", "then", "else", "allOf", "anyOf", "oneOf", "contains", "maxContains"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "uniqueItems"}
+    | {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "required", "propertyNames"}
+    | {"items", "additionalItems", "additionalProperties", "dependentRequired", "dependentSchemas", "dependencies"}
+)
+"""Keywords that refuse instances, and change nothing about what their siblings refuse: one more accepts only less. Not
+`properties`, of which `additionalProperties` depends, nor `prefixItems` and `minContains`, which are like it."""
+
 _WITHOUT_MEANING: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
@@ -106,6 +115,8 @@ class PartwiseProof:
             ]
             pairs: list[tuple[Any, Any]] = []
             for key in differing:
+                if key in _NARROWING and key not in wide:
+                    continue
                 counterparts = _pair_values(key, wide.get(key), narrow.get(key))
                 if counterparts is None:
                     break
