@@ -13,13 +13,14 @@ from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.jsonschema import dialects
 
 Json = Any
+DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
 ITSELF = {"$ref": "#"}
 
 
 def compare(old: Json, new: Json, direction: Literal["input", "output"]) -> list[Change]:
     place = Place("manifest.json", ())
-    schemas = [ir.Schema(schema, dialects.DRAFT_2020_12.uri, place) for schema in (old, new)]
-    return SchemaComparison("tool `t`", direction, *schemas, "annotate", "annotate", {}).compare()
+    before, after = (ir.Schema(schema, dialects.DRAFT_2020_12.uri, place) for schema in (old, new))
+    return SchemaComparison("tool `t`", direction, before, after, "annotate", "annotate", {}).compare()
 
 
 def decide(old: Json, new: Json, direction: Literal["input", "output"]) -> str | None:
@@ -116,3 +117,58 @@ def test_a_keyword_more_that_its_siblings_see_may_widen(schema: Json, more: Json
     old, new = ({"type": "object", "properties": {"x": side}} for side in (schema, schema | more))
     assert decide(old, new, "output") == "breaking"
     assert decide(new, old, "input") == "breaking"
+
+
+@pytest.mark.parametrize(
+    ("schema", "refused"),
+    [
+        ({"type": "boolean"}, {"enum": [[1]]}),
+        ({"type": "boolean"}, {"const": {"a": 1}}),
+        ({"type": ["boolean", "null"]}, {"enum": [[1], {}, "a"]}),
+        ({"type": "array"}, {"enum": [{"a": [1]}, True]}),
+    ],
+)
+def test_values_of_other_types_are_refused_anyway(schema: Json, refused: Json) -> None:
+    old, new = ({"type": "object", "properties": {"x": side}} for side in (schema, schema | {"not": refused}))
+    for direction in DIRECTIONS:
+        assert decide(old, new, direction) == decide(new, old, direction) == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("schema", "refused"),
+    [
+        ({"type": "boolean"}, {"enum": [[1], True]}),
+        ({"type": ["boolean", "array"]}, {"enum": [[1]]}),
+        ({"type": "integer"}, {"const": 1.0}),
+        ({"type": "boolean"}, {"enum": [True], "const": True}),
+        ({"type": "boolean"}, {"type": "boolean"}),
+    ],
+)
+def test_values_of_its_types_are_refused_now(schema: Json, refused: Json) -> None:
+    old, new = ({"type": "object", "properties": {"x": side}} for side in (schema, schema | {"not": refused}))
+    assert decide(old, new, "input") == "breaking"
+    assert decide(new, old, "output") == "breaking"
+
+
+def test_what_a_reference_leads_to_is_not_idle() -> None:
+    old, new = (
+        {
+            "type": "object",
+            "properties": {
+                "x": {"type": "boolean", "not": {"enum": [[number]]}},
+                "y": {"$ref": "#/properties/x/not"},
+            },
+        }
+        for number in (1, 2)
+    )
+    assert decide(old, new, "input") != "compatible"
+    assert decide(old, new, "output") != "compatible"
+
+
+def test_a_keyword_that_a_dialect_does_not_know_refuses_everything() -> None:
+    draft = dialects.DRAFT_4.uri
+    old, new = (
+        {"$schema": draft, "type": "object", "properties": {"x": {"type": "boolean", **more}}}
+        for more in ({}, {"not": {"const": [1]}})
+    )
+    assert decide(old, new, "input") == "breaking"
