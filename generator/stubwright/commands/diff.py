@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stubwright.commands.shared.comparison import Version
+    from stubwright.diff.changes import Change, Impact
 
 _VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
-_FAILING: dict[str, tuple[str, ...]] = {"breaking": ("breaking",), "may-break": ("breaking", "may break"), "never": ()}
+_FAILING: dict[str, tuple[Impact, ...]] = {
+    "breaking": ("breaking",),
+    "may-break": ("breaking", "may break"),
+    "words": ("breaking", "words"),
+    "any": ("breaking", "may break", "words", "compatible", "cosmetic"),
+    "never": (),
+}
 
 
 def add(verbs: Any) -> None:
@@ -33,9 +40,9 @@ def add(verbs: Any) -> None:
     diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
     diff.add_argument(
         "--fail-on",
-        choices=("breaking", "may-break", "any", "never"),
-        default="breaking",
-        help="from what on to exit 1 (default: breaking)",
+        choices=tuple(_FAILING),
+        action="append",
+        help="what makes the exit status 1; may be given more than once (default: breaking, and words of others)",
     )
     targeting.option(diff)
     diff.set_defaults(verb=_diff)
@@ -62,7 +69,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
-    """Print what changed, as `format` of the arguments says; 1 if one is wrong, or from what on `fail_on` says."""
+    """Print what changed, as `format` of the arguments says; 1 if one is wrong, or something that `fail_on` names."""
     from stubwright.commands.shared import comparison
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
@@ -91,10 +98,20 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
             out(printers.markdown(changes, shown))
         case _:
             print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
-    counted_changes = [change for change in changes if not change.ignored]
-    if arguments.fail_on == "any":
-        return 1 if counted_changes else 0
-    return 1 if any(change.impact in _FAILING[arguments.fail_on] for change in counted_changes) else 0
+    return _judge([change for change in changes if not change.ignored], old, new, arguments.fail_on)
+
+
+def _judge(changes: Sequence[Change], old: Version, new: Version, fail_on: Sequence[str] | None) -> int:
+    """The exit status. By default words count if somebody else wrote them: nobody here has read them before."""
+    failing = {impact for name in fail_on or ("breaking",) for impact in _FAILING[name]}
+    if any(change.impact in failing for change in changes):
+        return 1
+    if fail_on is None and any(
+        change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new)) for change in changes
+    ):
+        err("note: words that somebody else wrote changed: read them; with `--fail-on breaking` they do not count")
+        return 1
+    return 0
 
 
 def _get_version(side: Version) -> str:

@@ -11,13 +11,22 @@ from stubwright.targets import PORTABLE
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Place
+    from stubwright.ir import Json
 
-Impact: TypeAlias = Literal["breaking", "may break", "compatible", "cosmetic"]
+Impact: TypeAlias = Literal["breaking", "may break", "words", "compatible", "cosmetic"]
 Side: TypeAlias = Literal["wire", "python"]
 Bump: TypeAlias = Literal["major", "minor", "patch"]
 
-IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "compatible", "cosmetic")
-"""From the worst to the most harmless."""
+IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compatible", "cosmetic")
+"""From the worst to the most harmless. Of `words` no client fails, but models read them, and may obey."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What models read, as it was and as it is: a text, or a value with texts in it; None where there is nothing."""
+
+    old: Json
+    new: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,8 @@ class Change:
     `side` is `wire` for what a model or a client that knew the old server sees, and `python` for handlers and typed
     callers. `subject` is what changed, such as "tool `get_weather`"; `old` and `new` are its places, where there are
     such. `help` says why, or what to do. `ignored` says that the manifest's `diff: {ignore: …}` counts it as harmless.
-    `target` is the client or the API that it breaks, where it is only that one.
+    `target` is the client or the API that it breaks, where it is only that one. `words` are what models read, where the
+    impact is `words`.
     """
 
     code: str
@@ -40,10 +50,18 @@ class Change:
     help: str | None = None
     ignored: bool = False
     target: str | None = None
+    words: Words | None = None
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise KeyError(f"unknown code of a change {self.code}")
+
+
+def change_words(
+    code: str, subject: str, message: str, places: tuple[Place | None, Place | None], old: Json, new: Json
+) -> Change:
+    """A change of what models read; `old` and `new` are its values, None where there is nothing."""
+    return Change(code, "wire", "words", subject, message, *places, words=Words(old, new))
 
 
 def _make_table(*rows: tuple[str, Side, str]) -> dict[str, tuple[Side, str]]:
@@ -140,22 +158,23 @@ def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
 
     Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch.
     """
-    worst = find_worst_impact(changes)
-    if worst is None or not version:
-        return None
-    is_early = version.removeprefix("v").startswith("0.")
-    return (_EARLY_BUMPS if is_early else _BUMPS)[worst]
+    bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
+    parts = {bumps[change.impact] for change in changes if not change.ignored}
+    return next((part for part in _PARTS if part in parts), None) if version else None
 
 
+_PARTS: Final[tuple[Bump, ...]] = ("major", "minor", "patch")
 _BUMPS: Final[Mapping[Impact, Bump]] = {
     "breaking": "major",
     "may break": "minor",
+    "words": "patch",
     "compatible": "minor",
     "cosmetic": "patch",
 }
 _EARLY_BUMPS: Final[Mapping[Impact, Bump]] = {
     "breaking": "minor",
     "may break": "minor",
+    "words": "patch",
     "compatible": "patch",
     "cosmetic": "patch",
 }
@@ -168,6 +187,6 @@ def raise_version(version: str, part: Bump) -> str | None:
     if match is None:
         return None
     lead, numbers = match[1], [int(number) for number in match.groups()[1:]]
-    at = ("major", "minor", "patch").index(part)
+    at = _PARTS.index(part)
     raised = [*numbers[:at], numbers[at] + 1, *[0] * (2 - at)]
     return lead + ".".join(str(number) for number in raised)

@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import json as jsons
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place, Span
 from stubwright.diagnostics.printers.json import in_ascii
-from stubwright.diff.changes import IMPACTS, Change, Impact, name_class, raise_version, suggest_bump
+from stubwright.diff.changes import IMPACTS, Change, Impact, Words, name_class, raise_version, suggest_bump
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from stubwright.compile.source import Document
 
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
-_COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
+_COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "words": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
+_HEADINGS: Final = {"words": "words that models read"}
+_COUNTED: Final = {"words": "in words"}
 _MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
 _CODE: Final = re.compile(r"`([^`]*)`")
+_AROUND: Final = 40
+"""Characters that are shown on each side of what changed in a text."""
+
+_LONGEST: Final = 2000
+"""Characters of a changed text that are shown; `json` has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
 
     lines = []
     for impact, title, group in _classify(changes):
-        lines.append(paint(title, _COLOURS[impact]))
+        lines.append(paint(_HEADINGS.get(title, title), _COLOURS[impact]))
         for change in group:
             subject = paint(to_one_line(change.subject), _BOLD)
             lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
@@ -82,6 +90,7 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
                 "old": _to_json(old),
                 "new": _to_json(new),
                 **({"target": change.target} if change.target else {}),
+                **({"words": {"old": change.words.old, "new": change.words.new}} if change.words else {}),
             }
         )
     value = {
@@ -101,12 +110,12 @@ def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
     lines = [f"**{_escape(_summarize(changes, comparison))}**"]
     for impact, named, group in _classify(changes):
         folded = impact in ("compatible", "cosmetic")
-        title = f"{named} ({len(group)})"
+        title = f"{_HEADINGS.get(named, named)} ({len(group)})"
         lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
         lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
         for change in group:
             old, new = comparison.places(change)
-            why = f"<br>{_escape(change.help)}" if change.help else ""
+            why = "".join(f"<br>{_escape(line)}" for line in _explain(change))
             where = " ← ".join(_escape(_show_span(span)) for span in (new, old) if span)
             cells = (change.code, change.side, _escape(change.subject), f"{_escape(change.message)}{why}", where)
             lines.append(f"| {' | '.join(cells)} |")
@@ -130,13 +139,45 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
         lines.append(f"at {_show_span(new)}, was at {_show_span(old)}")
     elif old or new:
         lines.append(f"at {_show_span(new)}" if new else f"was at {_show_span(old)}" if old else "")
+    return [*lines, *map(to_one_line, _explain(change))]
+
+
+def _explain(change: Change) -> Iterator[str]:
+    """Why a change is what it is, and the words in it."""
     if change.help:
-        lines.append(to_one_line(change.help))
-    return lines
+        yield change.help
+    if change.words:
+        old, new = _cut(change.words)
+        yield f"was: {old}"
+        yield f"now: {new}"
+
+
+def _cut(words: Words) -> tuple[str, str]:
+    """Both as JSON, which has no line breaks, without most of what is the same in them at the start and at the end."""
+    old, new = (
+        "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
+    )
+    start = _count_shared(old, new)
+    end = _count_shared(old[start:][::-1], new[start:][::-1])
+    start, end = max(start - _AROUND, 0), max(end - _AROUND, 0)
+    return _cut_out(old, start, end), _cut_out(new, start, end)
+
+
+def _count_shared(one: str, two: str) -> int:
+    """Return how many characters at the start of two texts are the same."""
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((at for at, (mine, other) in pairs if mine != other), min(len(one), len(two)))
+
+
+def _cut_out(text: str, start: int, end: int) -> str:
+    """A text without so many characters at its start and at its end."""
+    part = text[start : len(text) - end]
+    more = f"… and {len(part) - _LONGEST} characters more" if len(part) > _LONGEST else ""
+    return f"{'…' if start else ''}{part[:_LONGEST]}{more}{'…' if end and not more else ''}"
 
 
 def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
-    counts = [f"{len(group)} {title}" for _, title, group in _classify(changes)]
+    counts = [f"{len(group)} {_COUNTED.get(title, title)}" for _, title, group in _classify(changes)]
     ignored = sum(change.ignored for change in changes)
     if ignored:
         counts.append(f"{ignored} ignored")

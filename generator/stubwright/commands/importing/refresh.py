@@ -180,4 +180,4 @@ def _show(entry: str, fresh: Mapping[str, str]) -> int:
     from stubwright.commands.shared import comparison
 
     old, new = comparison.read(entry, ""), comparison.with_texts(entry, fresh)
-    return diff.compare(old, new, argparse.Namespace(format="text", fail_on="never", target=()))
+    return diff.compare(old, new, argparse.Namespace(format="text", fail_on=("never",), target=()))

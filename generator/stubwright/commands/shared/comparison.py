@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from stubwright import ir
     from stubwright.compile.source import Document, Reader
-    from stubwright.diagnostics import Diagnostic
+    from stubwright.diagnostics import Diagnostic, Place
 
 _GIT = "git:"
 _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
@@ -40,6 +40,13 @@ class Version:
         """What the entry file holds."""
         document = self.documents.get(self.entry)
         return document.value if document is not None and isinstance(document.value, dict) else {}
+
+    def is_foreign(self, place: Place | None) -> bool:
+        """Whether somebody else wrote what stands at a place: a server, a saved list, or a file that was imported."""
+        from stubwright.compile.syntax import yamlwriter
+
+        document = None if place is None else self.documents.get(place.file)
+        return self.is_listed or (document is not None and yamlwriter.is_imported(document.text))
 
 
 class VersionError(Exception):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics.suggestions import shorten
+from stubwright.diff.changes import Words
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Pointer
@@ -22,8 +23,8 @@ ABSENT: Final = object()
 """The value of a keyword that is not there."""
 
 _REUSABLE: Final = ("$defs", "definitions")
-_IGNORED: Final = frozenset({"$schema", "$comment", "x-mcp-header"})
-_WORDS: Final = frozenset({"title", "description", "examples", "deprecated", "readOnly", "writeOnly"})
+_IGNORED: Final = frozenset({"$schema", "x-mcp-header"})
+_WORDS: Final = frozenset({"title", "description", "examples", "$comment", "deprecated", "readOnly", "writeOnly"})
 _BOUNDS: Final = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"}
     | {"minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains", "uniqueItems"}
@@ -42,7 +43,8 @@ class Edit:
 
     `where` names the part of the instance (`address.city`, `tags[]`), empty for the whole instance. `old` and `new` are
     the pointers in the two schemas. `edited` is the old schema with this edit alone; None if the edit asserts nothing.
-    `opens` says that it names a key that callers could use before, because the schema was open.
+    `opens` says that it names a key that callers could use before, because the schema was open. `words` are the texts
+    that models read, of an edit that changes nothing else.
     """
 
     code: str
@@ -52,6 +54,7 @@ class Edit:
     new: Pointer
     edited: Json | None
     opens: bool = False
+    words: Words | None = None
 
 
 def edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
@@ -93,8 +96,15 @@ class _Differ:
             yield from inner
             return
         code, message = _describe(keyword, before, after, self._dialect)
-        asserts = code not in ("SW546", "SW547")
-        yield Edit(code, where, message, here, here, self._set_value(here, after) if asserts else None)
+        if code not in ("SW546", "SW547"):
+            yield Edit(code, where, message, here, here, self._set_value(here, after))
+            return
+        words = (
+            None
+            if sorted(_list_texts(before)) == sorted(_list_texts(after))
+            else Words(_or_none(before), _or_none(after))
+        )
+        yield Edit(code, where, message, here, here, None, words=words)
 
     def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
         """An edit of `enum` and `const` together: one often becomes the other."""
@@ -289,6 +299,19 @@ def _change_at(root: Any, at: Pointer, change: Any) -> Any:
         index = int(at[0])
         return [*root[:index], _change_at(root[index], at[1:], change), *root[index + 1 :]]
     return {**root, at[0]: _change_at(root.get(at[0], {}), at[1:], change)}
+
+
+def _or_none(value: Any) -> Any:
+    return None if value is ABSENT else value
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """All texts in a value, names too: what a model may take for words to it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _list_texts(inner)
 
 
 def _to_mapping(value: Any) -> dict[str, Any]:

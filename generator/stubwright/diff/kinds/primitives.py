@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.diff.changes import Change
+from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import tools
 from stubwright.diff.kinds.policies import compare_policies
 from stubwright.diff.subsumption.congruence import same
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.diff.kinds.tools import ManifestPair
 
-_STATIC: Final = ("text", "messages")
+_ARGUMENT: Final = {"description": "SW501", "title": "SW502"}
+"""What models read of an argument of a prompt, and the codes of its changes."""
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
@@ -69,8 +70,8 @@ def _compare_primitive(
         if key == "arguments" or same(old.definition.get(key), new.definition.get(key)):
             continue
         places = old.place / key, new.place / key
-        if key == "description":
-            yield Change("SW501", "wire", "cosmetic", about, "the description changed", *places)
+        if key in ("description", "title"):
+            yield tools.compare_words(about, key, old.definition, new.definition, places)
         elif key == "mimeType":
             was, now = (str(primitive.definition.get(key, "absent")) for primitive in (old, new))
             message = f"the MIME type was {was}, and is {now}"
@@ -86,7 +87,11 @@ def _compare_primitive(
     if not same(before.get("complete"), after.get("complete")):
         places = at[0] / "complete", at[1] / "complete"
         yield Change("SW556", "wire", "compatible", about, "what is completed changed", *places)
-    static = [{key: extension.get(key) for key in _STATIC} for extension in (before, after)]
+    if not same(before.get("messages"), after.get("messages")):
+        places = at[0] / "messages", at[1] / "messages"
+        yield change_words(
+            "SW557", about, "the messages changed", places, before.get("messages"), after.get("messages")
+        )
     files = [
         [
             manifest.files.get(extension["file"])
@@ -94,7 +99,7 @@ def _compare_primitive(
             if "file" in extension
         ]
     ]
-    if not same(*static) or (len(files[0]) == 2 and files[0][0] != files[0][1]):
+    if not same(before.get("text"), after.get("text")) or (len(files[0]) == 2 and files[0][0] != files[0][1]):
         yield Change("SW557", "wire", "compatible", about, "the content changed", *at)
 
 
@@ -112,8 +117,12 @@ def _compare_arguments(old: ir.Primitive, new: ir.Primitive) -> Iterator[Change]
                 "new" if was is None else "no longer required"
             )
             yield Change("SW554", "wire", "compatible", about, message, *places)
-        if was is not None and was.description != argument.description:
-            yield Change("SW501", "wire", "cosmetic", about, f"the description of `{name}` changed", *places)
+    sent = [{entry["name"]: entry for entry in side.definition.get("arguments") or ()} for side in (old, new)]
+    for name in after:
+        for key, code in _ARGUMENT.items():
+            texts = [side.get(name, {}).get(key) for side in sent]
+            if name in before and texts[0] != texts[1]:
+                yield change_words(code, about, f"the {key} of `{name}` changed", places, *texts)
     for name in before:
         if name not in after:
             yield Change("SW553", "wire", "breaking", about, f"the argument `{name}` is gone", *places)

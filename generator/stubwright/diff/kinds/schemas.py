@@ -8,7 +8,7 @@ where that is proved, for the whole or for the one edit; `breaking` where an ins
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from stubwright.diagnostics import Place
@@ -90,10 +90,12 @@ class SchemaComparison:
     ) -> Change:
         """The change that an edit is; `others` is the new schema without it, if that can be made."""
         if edit.edited is None:
-            return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "cosmetic")
+            impact: Impact = "words" if edit.words else "cosmetic"
+            change = self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact)
+            return replace(change, words=edit.words)
         edited = Judge(edit.edited, self.new_formats)
         if fits or self._fits(base, edited):
-            impact: Impact = "compatible"
+            impact = "compatible"
             help_ = None
             if edit.code in ("SW532", "SW533") and self.direction == "input":
                 impact, help_ = "may break", "old calls stay valid, but nothing reads the property any more"

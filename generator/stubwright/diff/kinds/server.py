@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
-from stubwright.diff.changes import Change
+from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import handles, tools
 from stubwright.diff.kinds.policies import compare_policies
 from stubwright.diff.subsumption.congruence import same
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _LISTING: Final = ("cache", "pageSize")
 _STORAGE: Final = {"maxBytesPerPrincipal": EACH, "maxBytes": ALL}
 _ABOUT: Final = "server"
+_WORDS: Final = frozenset({"title", "description", "instructions"})
+"""What models read of a server."""
 
 
 def compare(
@@ -46,7 +48,10 @@ def compare(
         if key == "capabilities" or same(before.get(key), after.get(key)):
             continue
         code = "SW504" if key in ("name", "version", "instructions") else "SW502"
-        yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
+        if key in _WORDS:
+            yield change_words(code, _ABOUT, f"`{key}` changed", at("server", key), before.get(key), after.get(key))
+        else:
+            yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
     was, now = _list_capabilities(pair.old), _list_capabilities(pair.new)
     for name in sorted(was - now):
         yield Change("SW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.codegen.pages.renames import renamed
 from stubwright.diagnostics import Place
-from stubwright.diff.changes import Change, Impact
+from stubwright.diff.changes import Change, Impact, change_words
 from stubwright.diff.kinds import handles
 from stubwright.diff.kinds.policies import compare_policies
 from stubwright.diff.kinds.schemas import SchemaComparison
@@ -104,8 +104,8 @@ def _compare_tool(
         if key in ("name", *vocabulary.SCHEMAS) or same(before.get(key), after.get(key)):
             continue
         places = old.place / key, new.place / key
-        if key == "description":
-            yield _change_tool(new, "SW501", "cosmetic", "the description changed", *places)
+        if key in ("description", "title"):
+            yield compare_words(subject(new), key, before, after, places)
         elif key == "annotations":
             yield from _compare_hints(old, new)
         elif key == "execution":
@@ -123,12 +123,24 @@ def _compare_tool(
         yield _change_tool(new, "SW518", "compatible", "an `outputSchema` is new", old.place, new.output.place)
 
 
+def compare_words(
+    about: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Place, Place]
+) -> Change:
+    """The change of a `description`, or of a title."""
+    code, message = ("SW501", "the description changed") if key == "description" else ("SW502", f"`{key}` changed")
+    return change_words(code, about, message, places, before.get(key), after.get(key))
+
+
 def _compare_hints(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
     for key in dict.fromkeys((*new.annotations, *old.annotations)):
         before, after = old.annotations.get(key), new.annotations.get(key)
         if same(before, after):
             continue
         places = old.place / "annotations" / key, new.place / "annotations" / key
+        if key == "title":
+            message = "`annotations.title` changed"
+            yield change_words("SW502", subject(new), message, places, before, after)
+            continue
         if key not in _CAUTIOUS:
             yield _change_tool(new, "SW502", "cosmetic", f"`annotations.{key}` changed", *places)
             continue

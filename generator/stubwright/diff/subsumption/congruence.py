@@ -22,6 +22,19 @@ _REUSABLE: Final = ("$defs", "definitions")
 _NAMED: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _LISTED: Final = frozenset({"allOf", "anyOf", "prefixItems"})
 _SINGLE: Final = frozenset({"items", "additionalProperties", "additionalItems", "then", "else", "propertyNames"})
+_NARROWING: Final = frozenset(
+    {"type", "enum", "const", "not", "if", "then", "else", "allOf", "anyOf", "oneOf", "contains", "maxContains"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "uniqueItems"}
+    | {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "required", "propertyNames"}
+    | {"items", "additionalItems", "additionalProperties", "dependentRequired", "dependentSchemas", "dependencies"}
+)
+"""Keywords that refuse instances, and change nothing about what their siblings refuse: one more accepts only less. Not
+`properties`, of which `additionalProperties` depends, nor `prefixItems` and `minContains`, which are like it."""
+
+_TYPES: Final = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
+_NUMBERS: Final = frozenset({"number"})
+"""Types of values that are not told apart here: a number may be an integer or not."""
+
 _WITHOUT_MEANING: Final = frozenset(
     {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 )
@@ -55,6 +68,20 @@ def strip_annotations(schema: Json, dialect: Dialect) -> Json:
         else:
             stripped[keyword] = strip_annotations(value, dialect) if keyword in dialect.single else value
     return stripped
+
+
+def _drop_idle_not(schema: Json, dialect: Dialect) -> Json:
+    """The schema without a `not` that only lists values of other types than those of `type`."""
+    refused, types = (schema.get("not"), schema.get("type")) if isinstance(schema, dict) else (None, None)
+    if not isinstance(schema, dict) or not isinstance(refused, dict) or types is None:
+        return schema
+    if len(refused) != 1 or not refused.keys() <= dialect.keywords:  # `const` says nothing in draft-04
+        return schema
+    listed = refused.get("enum", [refused["const"]] if "const" in refused else None)
+    allowed = {types} if isinstance(types, str) else set(types)
+    if listed is None or any(_TYPES.get(type(value), "number") in allowed | _NUMBERS for value in listed):
+        return schema
+    return {keyword: value for keyword, value in schema.items() if keyword != "not"}
 
 
 def same(first: Json, second: Json) -> bool:
@@ -96,6 +123,7 @@ class PartwiseProof:
     def _covers_part(
         self, wide: Json, narrow: Json, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]
     ) -> bool:
+        wide, narrow = _drop_idle_not(wide, self.dialect), _drop_idle_not(narrow, self.dialect)
         if same(wide, narrow):
             return True
         if isinstance(wide, dict) and isinstance(narrow, dict):
@@ -106,6 +134,8 @@ class PartwiseProof:
             ]
             pairs: list[tuple[Any, Any]] = []
             for key in differing:
+                if key in _NARROWING and key not in wide:
+                    continue
                 counterparts = _pair_values(key, wide.get(key), narrow.get(key))
                 if counterparts is None:
                     break

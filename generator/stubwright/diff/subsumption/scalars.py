@@ -39,7 +39,7 @@ _CHARACTERS: Final = "aA0-_./ +@:é\n"
 _MULTIPLES: Final = 4
 """Multiples on each side of a bound."""
 
-_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!](?:[^()\\]|\\.|\([^()]*\))*\)")
+_LOOK_AROUND: Final = re.compile(r"\(\?<?[=!]((?:[^()\\]|\\.|\([^()]*\))*)\)")
 _LOWER: Final = ("minimum", "exclusiveMinimum")
 _UPPER: Final = ("maximum", "exclusiveMaximum")
 
@@ -75,9 +75,18 @@ def _list_made(keywords: Mapping[str, Any]) -> Iterator[str]:
     pattern, form = keywords.get("pattern"), keywords.get("format")
     if isinstance(pattern, str):
         made = sorted((_make_text(pattern, chance) for _ in range(_SAMPLES)), key=len)
-        yield from (text for text in made if text is not None)
+        yield from made
+        yield from _list_seen(pattern, chance)
     if isinstance(form, str) and form in FORMATS:
         yield FORMATS[form](chance)
+
+
+def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
+    """Texts for what a pattern sees ahead or behind, alone and at both ends of what it matches."""
+    rest = _make_text(pattern, chance)
+    for look in _LOOK_AROUND.finditer(pattern):
+        seen = _make_text(look[1].removeprefix("^").removesuffix("$"), chance)
+        yield from (seen, f"{seen}{rest}", f"{rest}{seen}")
 
 
 def _make_text(pattern: str, chance: Random) -> str:

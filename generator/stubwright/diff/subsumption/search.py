@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 
-_DEPTH: Final = 10
 _FOLLOWED: Final = 12
 """References that are followed for one value."""
 
@@ -62,9 +61,10 @@ class ExhaustedError(Exception):
 
 @dataclass
 class Search:
-    """One search, which may take so many steps."""
+    """One search, which may take so many steps, and makes instances with so many levels."""
 
     steps: int
+    levels: int
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def _take(self) -> None:
@@ -78,7 +78,7 @@ class Search:
         Raises:
             ExhaustedError: There are no steps left.
         """
-        if depth > _DEPTH:
+        if depth > self.levels:
             return
         names = (*dict.fromkeys(name for part in group for name in _find_names(part, 0)), *_EXTRA)
         ways = self._expand(group, _Way(names))

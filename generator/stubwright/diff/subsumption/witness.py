@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
 from stubwright.diff.subsumption.parts import Part
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 400
 _STEPS: Final = 4_000
-"""Steps that are taken for one hint."""
+"""Steps that are taken for one hint, and for one number of levels."""
+
+_LEVELS: Final = (2, 4, 10)
+"""Levels of the instances that are made: flat ones first, since a reference to itself takes all steps to the bottom."""
 
 
 def find(accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json]) -> tuple[Json] | None:
@@ -32,17 +35,17 @@ def find(accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence
         *(Part(judge.schema, judge).negate(judge.schema) for judge in rejecting),
     )
     hinted = [(Part(hint, replace(accepting[0], schema=hint)),) for hint in hints]
-    for group in (*hinted, whole):
-        for value in islice(_list_values(group), _TRIES):
+    for group, levels in product((*hinted, whole), _LEVELS):
+        for value in islice(_list_values(group, levels), _TRIES):
             accepted = all(judge.accepts(value) for judge in accepting)
             if accepted and not any(judge.accepts(value) for judge in rejecting):
                 return (value,)
     return None
 
 
-def _list_values(group: Group) -> Iterator[Json]:
+def _list_values(group: Group, levels: int) -> Iterator[Json]:
     try:
-        yield from Search(_STEPS).values(group)
+        yield from Search(_STEPS, levels).values(group)
     except (ExhaustedError, RecursionError):  # alternatives inside alternatives
         return
 
