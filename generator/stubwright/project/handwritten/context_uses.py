@@ -17,7 +17,7 @@ from stubwright import naming
 from stubwright.codegen.pages.interface import RUNTIME
 from stubwright.diagnostics import Diagnostic
 from stubwright.diagnostics.suggestions import did_you_mean
-from stubwright.project.handwritten import imports, reading
+from stubwright.project.handwritten import imports, reading, scopes
 from stubwright.project.handwritten.reading import Function, Module
 
 if TYPE_CHECKING:
@@ -139,11 +139,11 @@ class _Known:
 
 def _aliases(function: Function, name: str) -> frozenset[str]:
     """The names of a parameter in a function; none where something else may have them, too."""
-    stored = Counter(_stored(function))
+    stored = Counter(scopes.stored(function))
     if stored[name]:
         return frozenset()
     names = {name}
-    own = {each.arg for each in _parameters(function.args)}
+    own = {each.arg for each in scopes.parameters(function.args)}
     for node in _scope(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)):
@@ -155,31 +155,6 @@ def _aliases(function: Function, name: str) -> frozenset[str]:
         if value in names and stored[target] == 1 and target not in own:
             names.add(target)
     return frozenset(names)
-
-
-def _stored(function: Function) -> Iterator[str]:
-    """The names that a function binds, each time."""
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                yield from names * 2
-            case ast.Import() | ast.ImportFrom():
-                yield from imports.brought(node)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.MatchMapping(rest=str(name)):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield from [] if node is function else [name]
-            case _:
-                pass
-
-
-def _parameters(arguments: ast.arguments) -> list[ast.arg]:
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
 
 
 def _scope(function: Function) -> Iterator[ast.stmt]:
@@ -230,7 +205,7 @@ def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[ast.Attribute]:
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Load()) if name in names:
                 yield child
             case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args) | ast.Lambda(args=args):
-                yield from _uses(child, names.difference(each.arg for each in _parameters(args)))
+                yield from _uses(child, names.difference(each.arg for each in scopes.parameters(args)))
             case _:
                 yield from _uses(child, names)
 

@@ -18,7 +18,7 @@ from stubwright.codegen.source.literals import literal
 from stubwright.codegen.surface import HandlerMethod
 from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import nearest
-from stubwright.project.handwritten import context_uses, imports, stale_imports
+from stubwright.project.handwritten import blocking_calls, context_uses, imports, stale_imports
 from stubwright.project.handwritten.reading import Function, Module
 from stubwright.pycode import Code, code, join
 
@@ -110,6 +110,7 @@ def compare(
         for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
         if name in methods
     ]
+    diagnostics += blocking_calls.blocking(read, methods.values(), asked)
     return Findings((*diagnostics, *stale), missing)
 
 
