@@ -129,7 +129,7 @@ class _Known:
     def missing(self, function: Function, given: Given) -> Iterator[ast.Attribute]:
         """The attributes that a function uses of a parameter, and that this does not have."""
         names = _aliases(function, given.parameter.arg)
-        tested = _tested(function, names)
+        tested = reading.tested(function, names)
         if tested is None:
             return
         for node in _uses(function, names):
@@ -168,21 +168,6 @@ def _scope(function: Function) -> Iterator[ast.stmt]:
             waiting += reversed([*ast.iter_child_nodes(node)])
 
 
-def _tested(function: Function, names: frozenset[str]) -> frozenset[str] | None:
-    """The attributes that `hasattr` asks for, or that `setattr` sets; None where reading cannot tell which."""
-    attributes = set()
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Name(id="hasattr" | "setattr"), args=[ast.Name(id=name), attribute, *_]):
-                if name in names:
-                    if not (isinstance(attribute, ast.Constant) and isinstance(attribute.value, str)):
-                        return None
-                    attributes.add(attribute.value)
-            case _:
-                pass
-    return frozenset(attributes)
-
-
 def _is_narrowed(function: Function, name: str) -> bool:
     """Whether a function asks for the class of a parameter, as one does that serves several tools."""
     for node in ast.walk(function):
@@ -200,7 +185,7 @@ def _is_narrowed(function: Function, name: str) -> bool:
 
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[ast.Attribute]:
     """The attributes of these names that are read below a node."""
-    for child in _running(node):
+    for child in reading.running(node, _FAILURES):
         match child:
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Load()) if name in names:
                 yield child
@@ -208,14 +193,3 @@ def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[ast.Attribute]:
                 yield from _uses(child, names.difference(each.arg for each in scopes.parameters(args)))
             case _:
                 yield from _uses(child, names)
-
-
-def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that run, and whose want of an attribute nothing handles."""
-    match node:
-        case ast.If(orelse=orelse) if imports.is_for_types(node):
-            yield from orelse
-        case ast.Try() | ast.TryStar() if reading.handles(node, _FAILURES):
-            yield from (*node.handlers, *node.orelse, *node.finalbody)
-        case _:
-            yield from ast.iter_child_nodes(node)

@@ -18,7 +18,7 @@ def meanings(module: ast.Module) -> dict[str, str]:
     return _agreed(imports.imported(module), Counter(imports.bindings(module)))
 
 
-def meanings_inside(function: Function, around: Mapping[str, str]) -> dict[str, str]:
+def meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
     """The same in a function, by what the names around it mean."""
     bound = Counter(stored(function))
     bound.update(each.arg for each in parameters(function.args))
@@ -63,7 +63,7 @@ def dotted(expression: ast.expr, known: Mapping[str, str]) -> str | None:
             return None
 
 
-def stored(function: Function) -> Iterator[str]:
+def stored(function: Function | ast.Lambda) -> Iterator[str]:
     """The names that a function binds, each time."""
     for node in ast.walk(function):
         match node:
