@@ -211,4 +211,5 @@ CODES = _table(
     ("SW430", "warning", "An `async def` handler calls what holds the event loop."),
     ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong."),
     ("SW411", "warning", "The project does not depend on what its server needs."),
+    ("SW413", "warning", "The project and its server have different versions."),
 )
