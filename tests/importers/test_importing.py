@@ -176,6 +176,31 @@ def test_a_prefix_goes_before_tools_and_prompts(tmp_path: Path) -> None:
     )
 
 
+# --- what it is told of its client ---------------------------------------------------------------------------------
+
+CHOOSY = str(Path(__file__).parents[1] / "support" / "choosy.py")
+ASKED = (
+    "the server asked its client for `elicitation/create`, `roots/list`, `sampling/createMessage`, and was declined; "
+    "sampling, elicitation and roots were declared, so that it offers all that it has"
+)
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
+def test_tools_for_clients_that_can_more_are_listed_too(revision: str) -> None:
+    listed = live.read(live.Command([sys.executable, CHOOSY, "--silent"]), revision=revision)
+    assert [tool["name"] for tool in listed.sections["tools"]] == ["all", "sample", "form", "url", "roots"]
+    assert (listed.revision, listed.notes) == (revision, ())
+
+
+def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None:
+    listed = live.read(live.Command([sys.executable, CHOOSY]), revision="2025-11-25")
+    assert {tool["description"] for tool in listed.sections["tools"]} == {"decline, decline, 0 roots, -1"}
+    assert listed.notes == (ASKED,)
+    done = stubwright("import", "mcp", "--", sys.executable, CHOOSY, cwd=tmp_path)
+    assert [tool["name"] for tool in yaml.safe_load(done.stdout)["tools"]] == ["all", "sample", "form", "url", "roots"]
+    assert "asked its client" not in done.stderr, "without a handshake it cannot ask"
+
+
 # --- what goes wrong -----------------------------------------------------------------------------------------------
 
 

@@ -19,9 +19,9 @@ from stubwright.codegen import surface
 from stubwright.codegen.pages import renames
 from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from stubwright.diagnostics import Place, Span
-from stubwright.project.handwritten import handlers, imports
+from stubwright.project.handwritten import handlers, imports, qualifying
 from stubwright.project.handwritten.handlers import Handwritten
-from stubwright.pycode import Name
+from stubwright.pycode import Name, trusted
 
 
 def method(role: MethodRole, names: naming.Names, result: str, **parameters: str) -> HandlerMethod:
@@ -211,6 +211,48 @@ def test_stubs_bring_what_they_need() -> None:
     made = handlers.with_stubs(written, (GET,))
     assert "from x_mcp import Context, GetInput, GetOutput\nif TYPE_CHECKING:" in made
     assert "async def get(self, args: GetInput, ctx: Context) -> GetOutput:\n        raise Not" in made
+
+
+@pytest.mark.parametrize(
+    ("line", "signature"),
+    [
+        ("import x_mcp as api", "self, args: api.GetInput, ctx: api.Context) -> api.GetOutput:"),
+        ("import x_mcp", "self, args: x_mcp.GetInput, ctx: x_mcp.Context) -> x_mcp.GetOutput:"),
+        ("import x_mcp as api, x_mcp.models as m", "self, args: api.GetInput, ctx: api.Context) -> api.GetOutput:"),
+        ("import x_mcp as api; from mine import Context", "self, args: api.GetInput, ctx: Context) -> api.GetOutput:"),
+    ],
+)
+def test_stubs_use_the_name_by_which_their_package_is_imported(line: str, signature: str) -> None:
+    text = f"{line}\n\n{CLASS}"
+    written = Handwritten("x.py", text, "X", "XHandlers", "x_mcp")
+    assert handlers.names_to_import(written, (GET,)) == ()
+    made = handlers.with_stubs(written, (GET,))
+    assert made.startswith(f"{line}\n\nclass X")
+    assert f"    async def get({signature}\n" in made
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import x_mcp as api; from x_mcp import TOOLS",
+        "import x_mcp as api\napi = None",
+        "if TYPE_CHECKING:\n    import x_mcp as api",
+        "import other as api",
+    ],
+)
+def test_stubs_import_names_where_that_is_the_custom_or_needed(line: str) -> None:
+    written = Handwritten("x.py", f"{line}\n\n{CLASS}", "X", "XHandlers", "x_mcp")
+    assert handlers.names_to_import(written, (GET,)) == ("Context", "GetInput", "GetOutput")
+    assert "async def get(self, args: GetInput, ctx: Context) -> GetOutput:" in handlers.with_stubs(written, (GET,))
+
+
+def test_qualified_types_keep_what_is_no_name_of_the_package() -> None:
+    names = frozenset({Name("A"), Name("Mapping")})
+    kind = surface.Type(trusted("Mapping[str, A] | Literal['A', 'é'] | A"), (trusted("A"),), names)
+    made = qualifying.qualified(kind, "api", ())
+    assert made.text == "Mapping[str, api.A] | Literal['A', 'é'] | api.A"
+    assert [str(choice) for choice in made.choices] == ["api.A"]
+    assert made.names == {Name("Mapping"), Name("api")}
 
 
 def test_methods_of_bases_in_the_module_count() -> None:

@@ -131,6 +131,57 @@ def test_imports_of_what_is_not_there(manifest: Manifest, text: str, expected: l
     assert stale(manifest, text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import x_mcp as api\nx: api.Gone\n", ["2:8-12 `x_mcp` has no `Gone`"]),
+        ("import x_mcp\nclass A(x_mcp.Gone): ...\n", ["2:15-19 `x_mcp` has no `Gone`"]),
+        ("import x_mcp as api\nclass A:\n    def b(self, c: api.Gone): ...\n", ["3:24-28 `x_mcp` has no `Gone`"]),
+        ("def a():\n    import x_mcp as api\n    'é', api.Gone\n", ["3:14-18 `x_mcp` has no `Gone`"]),
+        ("import x_mcp as api\nlambda b: (api\n  .Gone)\n", ["3:4-8 `x_mcp` has no `Gone`"]),
+        ("import x_mcp as api\napi.models.Gone.more\n", ["2:12-16 `x_mcp.models` has no `Gone`"]),
+        ("import x_mcp.models as m\nm.Context\n", ["2:3-10 `x_mcp.models` has no `Context`"]),
+        ("from x_mcp import models as m\nm.Context\n", ["2:3-10 `x_mcp.models` has no `Context`"]),
+        ("import stubwright_runtime as r\nr.Gone\n", ["2:3-7 `stubwright_runtime` has no `Gone`"]),
+        ("import x_mcp, x_mcp.models\nx_mcp.Gone\n", ["2:7-11 `x_mcp` has no `Gone`"]),
+        ("import x_mcp.gone\nx_mcp.gone.Thing\n", ["1:8-18 there is no module `x_mcp.gone`"]),
+        ("import x_mcp.gone.more\nx_mcp.gone.more\n", ["1:8-23 there is no module `x_mcp.gone.more`"]),
+        ("import x_mcp as api\napi.GetInput, api.models, api.models.get.Any, api.__path__\n", []),
+        ("import stubwright_runtime as r\nr.Context, r.server.Any\n", []),
+        ("import x_mcp as api\nif hasattr(api, 'Gone'): api.Gone\n", []),
+        ("import x_mcp as api\nif hasattr(api, name): api.Gone\n", []),
+        ("import os, x_mcp as api\nhasattr(os, name), api.Gone\n", ["2:24-28 `x_mcp` has no `Gone`"]),
+        ("import x_mcp as api\napi.mine = 1\napi.mine\n", []),
+        ("import x_mcp as api\ntry: api.Gone\nexcept AttributeError: ...\n", []),
+        ("import x_mcp as api\nif TYPE_CHECKING: api.Gone\n", []),
+        ("import x_mcp as api\ndef a(api): api.Gone\n", []),
+        ("import x_mcp as api\nlambda api: api.Gone\n", []),
+        ("import x_mcp as api\ndef a():\n    api = 1\n    api.Gone\n", []),
+        ("import x_mcp as api\n[api.Gone for api in b]\n", []),
+        ("try: import x_mcp as api\nexcept ImportError: api = None\napi.Gone\n", []),
+        ("import x_mcp as api\nimport other as api\napi.Gone\n", []),
+        ("from . import x_mcp as api\napi.Gone\n", []),
+        ("import other as api\napi.Gone\n", []),
+    ],
+)
+def test_attributes_of_the_package_that_are_not_there(manifest: Manifest, text: str, expected: list[str]) -> None:
+    assert stale(manifest, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("FetchInput", "write `GetInput`, as it is called now"),
+        ("GetInputs", "did you mean `GetInput`?"),
+        ("Unlike", "remove what uses it"),
+    ],
+)
+def test_what_to_write_in_place_of_an_attribute(manifest: Manifest, name: str, remedy: str) -> None:
+    written = Handwritten("x.py", f"import x_mcp as api\nx: api.{name}\n", "X", "XHandlers", "x_mcp")
+    found = handlers.compare(written, (), renamed={"fetch": "get"}, interface=Interface(manifest)).diagnostics
+    assert [each.help for each in found if each.code == "SW428"] == [remedy]
+
+
 # Contexts
 
 HEAD = "from x_mcp import Context, GetInput, SayContext, XHandlers\nimport x_mcp as x\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if run is not None:
         from stubwright.compile import pipeline
         from stubwright.diagnostics import Diagnostic
-        from stubwright.project import build, config
+        from stubwright.project import build, config, versions
         from stubwright.project.files import disk
 
         packages: dict[str, str] = {}
@@ -47,10 +48,13 @@ def _check(arguments: argparse.Namespace) -> int:
             first = packages.setdefault(checked.manifest.package, path)
             if Path(first).resolve() != Path(path).resolve():
                 printer.add([_report_clash(checked, path, first)])
-            document = _read_generated(path, checked.manifest.package, run.target.folder)
-            printer.report_fit(build.fit(checked.manifest, run.target.handlers, path, document))
+            before = _read_generated(path, checked.manifest.package, run.target.folder)
+            printer.report_fit(build.fit(checked.manifest, run.target.handlers, path, before))
             if run.project is None:
                 continue
+            document = checked.documents[posixpath.normpath(path)].value
+            differing = versions.differing(run.project, path, checked.manifest, document)
+            printer.add([] if differing is None else [differing])
             needed = build.needed(checked.manifest, is_vendored=run.target.is_vendored)
             for absent in config.missing(run.project, needed):
                 what = f"the server made from `{path}` needs `{absent.lacking}`"

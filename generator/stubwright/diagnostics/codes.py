@@ -210,8 +210,10 @@ CODES = _table(
     ("SW425", "warning", "The handwritten module is not valid Python."),
     ("SW426", "warning", "The handwritten module does not contain what `python.handlers` names."),
     ("SW427", "warning", "A handler method has another name now."),
-    ("SW428", "warning", "A handwritten module imports a name that its package does not have."),
+    ("SW428", "warning", "A handwritten module uses a name that its package does not have."),
     ("SW429", "warning", "A handler uses an attribute that its context does not have."),
+    ("SW430", "warning", "An `async def` handler calls what holds the event loop."),
     ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong."),
     ("SW411", "warning", "The project does not depend on what its server needs."),
+    ("SW413", "warning", "The project and its server have different versions."),
 )

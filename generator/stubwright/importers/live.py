@@ -30,6 +30,7 @@ from mcp_types.version import (
 )
 
 from stubwright import __version__
+from stubwright.importers.declining import CAPABILITIES, Declining
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, Unauthorized
 from stubwright_runtime.client.features.list_pages import EndlessError, follow_pages
@@ -294,8 +295,9 @@ class _Server:
 class _Connection:
     """Requests to one server, each until its raw result, in the revision that was agreed on."""
 
-    def __init__(self, dispatcher: JSONRPCDispatcher) -> None:
+    def __init__(self, dispatcher: JSONRPCDispatcher, declining: Declining) -> None:
         self._dispatcher = dispatcher
+        self.declining = declining
         self.revision = LATEST_MODERN_VERSION
 
     async def ask(self, method: str, seconds: float | None = None, **params: Any) -> dict[str, Any]:
@@ -304,7 +306,7 @@ class _Connection:
             params["_meta"] = {
                 mcp_types.PROTOCOL_VERSION_META_KEY: self.revision,
                 mcp_types.CLIENT_INFO_META_KEY: _INFO,
-                mcp_types.CLIENT_CAPABILITIES_META_KEY: {},
+                mcp_types.CLIENT_CAPABILITIES_META_KEY: CAPABILITIES,
             }
         options = self._options(method)
         if seconds is not None:
@@ -357,7 +359,7 @@ class _Connection:
 
     async def _shake_hands(self, asked: str = LATEST_HANDSHAKE_VERSION) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         self.revision = asked
-        answer = await self.ask("initialize", protocolVersion=asked, capabilities={}, clientInfo=_INFO)
+        answer = await self.ask("initialize", protocolVersion=asked, capabilities=CAPABILITIES, clientInfo=_INFO)
         revision = answer.get("protocolVersion")
         if revision not in HANDSHAKE_PROTOCOL_VERSIONS:
             raise UnreachableError(f"uses an unknown revision of the protocol: {to_one_line(repr(revision))}")
@@ -375,17 +377,11 @@ class _Connection:
 @asynccontextmanager
 async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[_Connection]:
     dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.stray)
+    declining = Declining()
     async with anyio.create_task_group() as tasks:
-        await tasks.start(dispatcher.run, _answer, _hear)
-        yield _Connection(dispatcher)
+        await tasks.start(dispatcher.run, declining.answer, _hear)
+        yield _Connection(dispatcher, declining)
         tasks.cancel_scope.cancel()
-
-
-async def _answer(_context: Any, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Answer requests of the server: a ping succeeds, everything else is an unknown method."""
-    if method == "ping":
-        return {}
-    raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
 
 
 async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) -> None:
@@ -412,6 +408,7 @@ async def _list_everything(
                 notes.append(
                     f"`{section.method}` failed, so its entries are missing: {to_one_line(error.message)[:500]}"
                 )
+    notes += connection.declining.notes
     return ServerListing(connection.revision, info, capabilities, sections, tuple(notes))
 
 

@@ -35,7 +35,7 @@ class Project:
     `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
     none; `listed` is where it lists them. `handlers` are the folders of
     handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored` says that
-    packages have their runtime beside them.
+    packages have their runtime beside them. `version` is the project's own, or None where no text says it.
     """
 
     file: str
@@ -47,6 +47,7 @@ class Project:
     handlers: tuple[str, ...] = HANDLERS
     patterns: tuple[str, ...] = ()
     is_vendored: bool = False
+    version: str | None = None
 
     def dependencies(self) -> dict[str, frozenset[str]] | None:
         """The requirements by their names as package indexes normalize them, each with its extras."""
@@ -126,10 +127,11 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
     patterns = tuple(table.get("manifests", ()))
     is_vendored = table.get("runtime") == "vendored"
-    return (
-        Project(file, folder, tuple(manifests), output, _requirements(value), listed, folders, patterns, is_vendored),
-        [],
+    found = Project(
+        *(file, folder, tuple(manifests), output, _requirements(value), listed, folders, patterns, is_vendored),
+        version=_version(value),
     )
+    return found, []
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,12 @@ def _requirements(value: Mapping[str, Any]) -> tuple[object, ...] | None:
     project = value.get("project")
     listed = project.get("dependencies") if isinstance(project, dict) else None
     return tuple(listed) if isinstance(listed, list) else None
+
+
+def _version(value: Mapping[str, Any]) -> str | None:
+    project = value.get("project")
+    version = project.get("version") if isinstance(project, dict) else None
+    return version if isinstance(version, str) else None
 
 
 def _line(file: str, line: int) -> Span:

@@ -79,6 +79,11 @@ def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
     return (None if builder.problems else builder.value), builder.problems
 
 
+def read_anyway(text: str, *, any_keys: bool = False) -> Json:
+    """The value of a YAML text in spite of its problems: the last of equal keys counts, and `<<` is a key as others."""
+    return _read(text, any_keys=any_keys).value
+
+
 def tree(text: str) -> Node:
     """The tokens of a YAML text, as far as it can be read."""
     return _read(text).root
@@ -124,7 +129,7 @@ def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) ->
         if type(event) is not yaml.ScalarEvent or event.anchor is not None or event.tag is not None:
             raise _OddError
         key = event.value if event.style or any_keys else _scalar(event.value)
-        if type(key) is not str or key in entries:
+        if type(key) is not str or key in entries or (key == "<<" and not event.style):
             raise _OddError
         entries[key] = _started(take(), take, any_keys, depth + 1)
     return entries
@@ -304,6 +309,7 @@ class _Builder:
             elif _NOT_FINITE.fullmatch(text):
                 fix = "JSON has finite numbers only; quote it if you mean a string"
                 self.report("SW007", f"`{text}` is not a JSON value", start, end, fix)
+                return float(text.replace(".", ""))
             self.problems += number(text, start, end) if _FLOAT.fullmatch(text) else ()
             return None
 

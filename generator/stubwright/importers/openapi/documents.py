@@ -18,7 +18,7 @@ from stubwright import paths
 from stubwright.compile.syntax import jsontext, yamltext
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers import reading
-from stubwright.importers.openapi import swagger
+from stubwright.importers.openapi import forgiving, swagger
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema.pointers import pointer_text
 from stubwright_runtime.values.text import split_pointer
@@ -104,6 +104,8 @@ class Documents:
         """
         self.followed: dict[tuple[str, tuple[str, ...]], str] = {}
         """What references stand for that were followed although the specification does not allow them, by place."""
+        self.forgiven: list[str] = []
+        """Notes on what is not quite JSON or YAML in the files that were read."""
         self._reader = reader
         self._is_alone = is_alone
         self.origin = origin
@@ -258,11 +260,16 @@ class Documents:
         wanted = "an OpenAPI document in YAML or JSON"
 
         def parse(text: str) -> tuple[Json, list[Problem]]:
+            is_json = path.lower().endswith(".json") or text.lstrip().startswith("{")
             if path.lower().endswith(".json"):
-                return jsontext.parse_file(text)
-            if text.lstrip().startswith("{"):
-                return jsontext.parse(text)
-            return yamltext.parse(text, any_keys=True)
+                value, problems = jsontext.parse_file(text)
+            else:
+                value, problems = jsontext.parse(text) if is_json else yamltext.parse(text, any_keys=True)
+            meant = forgiving.forgive(text, problems, path, is_json=is_json) if problems else None
+            if meant is None:
+                return value, problems
+            self.forgiven += meant[1]
+            return meant[0], []
 
         return reading.read(posixpath.join(self._folder, path), self._reader, parse, wanted).value
 

@@ -86,7 +86,7 @@ def make_manifest(
         notes += _add_pages(converted_tools, draft["schemas"])
     notes += _note_withheld(converted_tools)
     notes += _note_missing_output_schemas(converted_tools)
-    notes += [*dict.fromkeys(schemas.notes), *documents.note_followed()]
+    notes += [*documents.forgiven, *dict.fromkeys(schemas.notes), *documents.note_followed()]
     notes += collisions.resolve(draft)
     checked = acceptance.repair(draft)
     if checked.unfillable:

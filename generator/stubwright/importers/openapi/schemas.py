@@ -162,6 +162,40 @@ class Schemas:
             at = self.documents.target(at.value["$ref"], at.file)
         return False
 
+    def as_parent(self, part: Located) -> Located:
+        """A part of an `allOf`; of a parent whose alternatives inherit from it, what it says of each of them.
+
+        That is the parent without these alternatives: the schema around the part is one of them.
+        """
+        if not isinstance(part.value, dict) or "$ref" not in part.value or part.value.keys() - _BESIDE:
+            return part
+        parent = self.documents.resolve(part)
+        back = self.find_children(parent)
+        if not back or not isinstance(parent.value, dict):
+            return part
+        self.notes.append(
+            f"`{parent.pointer[-1] if parent.pointer else parent.file}` has alternatives that are `allOf` it and more; "
+            "in them, it is read without its alternatives"
+        )
+        own = {key: entry for key, entry in parent.value.items() if key not in back | {"discriminator"}}
+        return Located(own, parent.file, parent.pointer)
+
+    def find_children(self, parent: Located) -> frozenset[str]:
+        """The keywords of a schema with alternatives that inherit from it."""
+        return frozenset(
+            key for key in ("oneOf", "anyOf") if any(self._inherits(item, parent) for item in parent.items(key))
+        )
+
+    def _inherits(self, at: Located, parent: Located, depth: int = 8) -> bool:
+        """Whether a schema is `allOf` another and more, itself or by what it inherits from."""
+        if not depth:
+            return False
+        parts = [self.documents.resolve(part) for part in self.documents.resolve(at).items("allOf")]
+        return any(
+            (part.file, part.pointer) == (parent.file, parent.pointer) or self._inherits(part, parent, depth - 1)
+            for part in parts
+        )
+
     def _flatten(self, at: Located, above: tuple[tuple[str, tuple[str, ...]], ...]) -> FlatObject | None:
         value = at.value
         if not isinstance(value, dict) or (at.file, at.pointer) in above or value.get("nullable") is True:
@@ -173,7 +207,7 @@ class Schemas:
         if value.get("type", "object") != "object" or _find_restrictions(value) - _FLAT:
             return None
         additional = at.get("additionalProperties")
-        flats = [self._flatten(part, above) for part in at.items("allOf")]
+        flats = [self._flatten(self.as_parent(part), above) for part in at.items("allOf")]
         is_closed = additional is not None and additional.value is False
         if "allOf" in value and ((additional is not None and not is_closed) or not all(flats)):
             return None
@@ -320,12 +354,15 @@ class _Conversion:
             if key == "readOnly" and self.side == "request":
                 continue  # what is still there may be sent
             if (is_part or is_whole) and key == "allOf" and isinstance(entry, list):
-                converted[key] = [self.schema(part, absent, is_part=True) for part in at.items(key)]
+                parts = map(self.schemas.as_parent, at.items(key))
+                converted[key] = [self.schema(part, absent, is_part=True) for part in parts]
                 continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
                 continue  # in 3.0 a reference hides what stands beside it
             if key in _COPIED and (entry is not None or key in ("default", "const")):
                 converted |= self._convert_keyword(key, entry, at, absent)
+        if "oneOf" in converted and "anyOf" not in converted and "oneOf" in self.schemas.find_children(at):
+            converted["anyOf"] = converted.pop("oneOf")  # what all have from their parent fits several of them
         if is_whole:
             converted["unevaluatedProperties"] = False
             self.schemas.notes.append(_CLOSED)
@@ -355,8 +392,9 @@ class _Conversion:
         if key in DIALECT.named:
             return {key: {name: self.schema(schema) for name, schema in self.schemas.documents.entries(at, key)}}
         if key in DIALECT.listed and isinstance(entry, list):
-            inner = absent if key == "allOf" else frozenset()
-            return {key: [self.schema(part, inner) for part in at.items(key)]}
+            if key == "allOf":
+                return {key: [self.schema(self.schemas.as_parent(part), absent) for part in at.items(key)]}
+            return {key: [self.schema(part) for part in at.items(key)]}
         if key in DIALECT.single and isinstance(entry, dict | bool):
             return {key: self.schema(below)}
         if key == "pattern" and isinstance(entry, str) and (problem := _find_problem(entry)):

@@ -17,7 +17,7 @@ from stubwright import naming
 from stubwright.codegen.pages.interface import RUNTIME
 from stubwright.diagnostics import Diagnostic
 from stubwright.diagnostics.suggestions import did_you_mean
-from stubwright.project.handwritten import imports, reading
+from stubwright.project.handwritten import imports, reading, scopes
 from stubwright.project.handwritten.reading import Function, Module
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Known:
     def missing(self, function: Function, given: Given) -> Iterator[ast.Attribute]:
         """The attributes that a function uses of a parameter, and that this does not have."""
         names = _aliases(function, given.parameter.arg)
-        tested = _tested(function, names)
+        tested = reading.tested(function, names)
         if tested is None:
             return
         for node in _uses(function, names):
@@ -139,11 +139,11 @@ class _Known:
 
 def _aliases(function: Function, name: str) -> frozenset[str]:
     """The names of a parameter in a function; none where something else may have them, too."""
-    stored = Counter(_stored(function))
+    stored = Counter(scopes.stored(function))
     if stored[name]:
         return frozenset()
     names = {name}
-    own = {each.arg for each in _parameters(function.args)}
+    own = {each.arg for each in scopes.parameters(function.args)}
     for node in _scope(function):
         match node:
             case ast.Assign(targets=[ast.Name(id=target)], value=ast.Name(id=value)):
@@ -157,31 +157,6 @@ def _aliases(function: Function, name: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _stored(function: Function) -> Iterator[str]:
-    """The names that a function binds, each time."""
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                yield name
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                yield from names * 2
-            case ast.Import() | ast.ImportFrom():
-                yield from imports.brought(node)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.MatchMapping(rest=str(name)):
-                yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield from [] if node is function else [name]
-            case _:
-                pass
-
-
-def _parameters(arguments: ast.arguments) -> list[ast.arg]:
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
-
-
 def _scope(function: Function) -> Iterator[ast.stmt]:
     """The statements of a function in their order, without those of functions and classes inside."""
     waiting: list[ast.AST] = [*reversed(function.body)]
@@ -191,21 +166,6 @@ def _scope(function: Function) -> Iterator[ast.stmt]:
             yield node
         if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
             waiting += reversed([*ast.iter_child_nodes(node)])
-
-
-def _tested(function: Function, names: frozenset[str]) -> frozenset[str] | None:
-    """The attributes that `hasattr` asks for, or that `setattr` sets; None where reading cannot tell which."""
-    attributes = set()
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Name(id="hasattr" | "setattr"), args=[ast.Name(id=name), attribute, *_]):
-                if name in names:
-                    if not (isinstance(attribute, ast.Constant) and isinstance(attribute.value, str)):
-                        return None
-                    attributes.add(attribute.value)
-            case _:
-                pass
-    return frozenset(attributes)
 
 
 def _is_narrowed(function: Function, name: str) -> bool:
@@ -225,22 +185,11 @@ def _is_narrowed(function: Function, name: str) -> bool:
 
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[ast.Attribute]:
     """The attributes of these names that are read below a node."""
-    for child in _running(node):
+    for child in reading.running(node, _FAILURES):
         match child:
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Load()) if name in names:
                 yield child
             case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args) | ast.Lambda(args=args):
-                yield from _uses(child, names.difference(each.arg for each in _parameters(args)))
+                yield from _uses(child, names.difference(each.arg for each in scopes.parameters(args)))
             case _:
                 yield from _uses(child, names)
-
-
-def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that run, and whose want of an attribute nothing handles."""
-    match node:
-        case ast.If(orelse=orelse) if imports.is_for_types(node):
-            yield from orelse
-        case ast.Try() | ast.TryStar() if reading.handles(node, _FAILURES):
-            yield from (*node.handlers, *node.orelse, *node.finalbody)
-        case _:
-            yield from ast.iter_child_nodes(node)

@@ -18,7 +18,14 @@ from stubwright.codegen.source.literals import literal
 from stubwright.codegen.surface import HandlerMethod
 from stubwright.diagnostics import Diagnostic, Place, Span
 from stubwright.diagnostics.suggestions import nearest
-from stubwright.project.handwritten import context_uses, imports, stale_imports
+from stubwright.project.handwritten import (
+    blocking_calls,
+    context_uses,
+    imports,
+    qualifying,
+    scopes,
+    stale_imports,
+)
 from stubwright.project.handwritten.reading import Function, Module
 from stubwright.pycode import Code, code, join
 
@@ -110,6 +117,7 @@ def compare(
         for name in sorted((earlier.keys() | _strays(needed, handlers_class)) - asked - {*instead})
         if name in methods
     ]
+    diagnostics += blocking_calls.blocking(read, methods.values(), asked)
     return Findings((*diagnostics, *stale), missing)
 
 
@@ -191,6 +199,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     if handlers_class is None or not missing:
         return written.text
+    missing = _qualified(missing, written, handlers_class)
     lines = io.StringIO(written.text, newline="").readlines()  # unlike `splitlines`, at the line ends of Python alone
     newline = "\r\n" if written.text.count("\r\n") * 2 > written.text.count("\n") else "\n"
     first = handlers_class.node.body[0]
@@ -217,18 +226,43 @@ def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> t
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     known = handlers_class.names if handlers_class is not None else frozenset()
+    missing = _qualified(missing, written, handlers_class) if handlers_class is not None else missing
     return tuple(sorted({name for method in missing for name in _annotated(method)} - known))
+
+
+def _qualified(
+    missing: Sequence[HandlerMethod], written: Handwritten, handlers_class: _Class
+) -> Sequence[HandlerMethod]:
+    """The methods with types as `api.GetInput` where the module takes all that it has of its package by an `api`."""
+    alias = handlers_class.packages.get(written.package)
+    if alias is None:
+        return missing
+    return [
+        replace(
+            method,
+            parameters=tuple(
+                replace(each, given=qualifying.qualified(each.given, alias, handlers_class.names))
+                for each in method.parameters
+            ),
+            result=qualifying.qualified(method.result, alias, handlers_class.names),
+        )
+        for method in missing
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method."""
+    """A class. `assigned` are names that its body gives a value, such as `say = shout`, which may be a method.
+
+    `names` are those of its module, and `packages` what this imports as a whole, and only so, each with its name here.
+    """
 
     node: ast.ClassDef
     methods: Mapping[str, Function]
     assigned: frozenset[str]
     is_whole: bool
     names: frozenset[str]
+    packages: Mapping[str, str]
     lazy: bool
     path: str
 
@@ -265,7 +299,12 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
     names = {
         alias.asname or alias.name for statement in module.body for alias in imports.aliases(statement, typing=lazy)
     }
-    return _Class(node, methods, frozenset(assigned), is_whole, frozenset(names | classes.keys()), lazy, written.path)
+    parts = {each.module for each in imports.imported(module) if isinstance(each, ast.ImportFrom) and not each.level}
+    meanings = scopes.meanings(module).items()
+    packages = {package: name for name, package in meanings if name in names and package not in parts}
+    return _Class(
+        node, methods, frozenset(assigned), is_whole, frozenset(names | classes.keys()), packages, lazy, written.path
+    )
 
 
 def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-_STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
+STANDARD: Final = {"Mapping": "collections.abc", "Sequence": "collections.abc", "Any": "typing"}
 """Names in annotations that are no package's own, and where they come from."""
 
 _LONGEST: Final = 88
@@ -88,7 +88,7 @@ def with_imports(text: str, package: str, names: Iterable[str]) -> str:
     """
     sources: dict[str, list[str]] = defaultdict(list)
     for name in sorted({*names}):
-        sources[_STANDARD.get(name, package)].append(name)
+        sources[STANDARD.get(name, package)].append(name)
     for source, wanted in sorted(sources.items()):
         text = _added(text, source, wanted)
     return text

@@ -6,11 +6,13 @@ Nothing is imported.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from stubwright.diagnostics import Span
+from stubwright.project.handwritten import imports
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -60,3 +62,29 @@ def _names(expression: ast.expr) -> set[str]:
 
 
 _ALL: Final = frozenset({"BaseException", "Exception"})
+
+
+def running(node: ast.AST, failures: frozenset[str]) -> Iterator[ast.AST]:
+    """The parts of a node that run, and whose failure by one of these exceptions nothing handles."""
+    match node:
+        case ast.If(orelse=orelse) if imports.is_for_types(node):
+            yield from orelse
+        case ast.Try() | ast.TryStar() if handles(node, failures):
+            yield from (*node.handlers, *node.orelse, *node.finalbody)
+        case _:
+            yield from ast.iter_child_nodes(node)
+
+
+def tested(node: ast.AST, names: Collection[str]) -> frozenset[str] | None:
+    """The attributes of these names that `hasattr` asks for, or that `setattr` sets; None where they are not told."""
+    attributes = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.Call(func=ast.Name(id="hasattr" | "setattr"), args=[ast.Name(id=name), attribute, *_]):
+                if name in names:
+                    if not (isinstance(attribute, ast.Constant) and isinstance(attribute.value, str)):
+                        return None
+                    attributes.add(attribute.value)
+            case _:
+                pass
+    return frozenset(attributes)

@@ -1,29 +1,32 @@
-"""Imports of handwritten modules that fail, since their package or the runtime does not have the name or the module.
+"""Names that handwritten modules take from their package or the runtime, and that these do not have.
 
-Takes a module's syntax and what its package offers; gives diagnostics. What may not run, or may fail without harm, is
-left alone: star imports, and imports below an `if` or in a `try` that handles their failure.
+Takes a module's syntax and what its package offers; gives diagnostics, for imports and for attributes of what was
+imported as a whole (`import x as api`, then `api.Gone`). What may not run, or may fail without harm, is left alone:
+star imports, imports below an `if` or in a `try` that handles their failure, and attributes that the module sets or
+tests with `hasattr`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright.codegen.pages.interface import RUNTIME
 from stubwright.diagnostics import Diagnostic, Span
 from stubwright.diagnostics.suggestions import alike, quoted
-from stubwright.project.handwritten import reading
-from stubwright.project.handwritten.reading import Module
+from stubwright.project.handwritten import reading, scopes
+from stubwright.project.handwritten.reading import Function, Module
 
 if TYPE_CHECKING:
     from stubwright.codegen.pages.interface import Interface
 
 _FAILURES: Final = frozenset({"ImportError", "ModuleNotFoundError"})
+_OF_ATTRIBUTES: Final = frozenset({"AttributeError"})
 
 
 def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """What a module imports and does not get.
+    """What a module takes from its package, or from the runtime, and does not get.
 
     Args:
         module: The module.
@@ -39,6 +42,7 @@ def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> I
             for alias in node.names:
                 if alias.name != "*":
                     yield from _name(module, node.module, alias, interface, renamed)
+    yield from _attributes(module, interface, renamed)
 
 
 def _name(
@@ -50,18 +54,50 @@ def _name(
     if reading.is_dunder(alias.name) or interface.has(home, alias.name):
         return
     known = interface.names(home)
-    if known is None:
-        if home not in interface.modules:
-            yield _no_module(module, home, alias, interface)
+    if known is not None:
+        remedy = _instead("import", alias.name, known, renamed) or "remove the import and what uses it"
+        yield Diagnostic("SW428", f"`{home}` has no `{alias.name}`", _span(module, alias), remedy)
+    elif home not in interface.modules:
+        yield _no_module(module, home, alias, interface)
+
+
+def _attributes(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """What is wrong with attributes of what a module imports as a whole."""
+    aliases = scopes.meanings(module.syntax)
+    own = {local for local, home in aliases.items() if _is_in(home, interface.package) or _is_in(home, RUNTIME)}
+    tested = reading.tested(module.syntax, own)
+    if tested is None:
         return
-    now = [f"{new}{alias.name.removeprefix(old)}" for old, new in renamed.items() if alias.name.startswith(old)]
-    if called := [name for name in now if name in known]:
-        remedy = f"import {quoted(called)}, as it is called now"
-    elif near := alike(alias.name, sorted(known)):
-        remedy = f"did you mean {quoted(near)}?"
-    else:
-        remedy = "remove the import and what uses it"
-    yield Diagnostic("SW428", f"`{home}` has no `{alias.name}`", _span(module, alias), remedy)
+    nodes = [*ast.walk(module.syntax)]
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    stored = {node.attr for node in nodes if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)}
+    for node, home in _uses(module.syntax, aliases):
+        name, known = node.attr, interface.names(home)
+        if known is None or name in tested | stored or reading.is_dunder(name) or interface.has(home, name):
+            continue
+        if any(_is_in(each, f"{home}.{name}") for each in imported):
+            continue  # its own import fails before
+        at = module.span(node.end_lineno, node.end_col_offset, name, ends=True)
+        remedy = _instead("write", name, known, renamed) or "remove what uses it"
+        yield Diagnostic("SW428", f"`{home}` has no `{name}`", at, remedy)
+
+
+def _uses(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.Attribute, str]]:
+    """The attributes that are read below a node of what was imported, each with what that is."""
+    for child in reading.running(node, _OF_ATTRIBUTES):
+        if isinstance(child, ast.Attribute) and (home := scopes.dotted(child.value, known)) is not None:
+            yield child, home
+        inside = scopes.meanings_inside(child, known) if isinstance(child, Function | ast.Lambda) else known
+        yield from _uses(child, inside)
+
+
+def _instead(verb: str, name: str, known: Collection[str], renamed: Mapping[str, str]) -> str | None:
+    """What to import or to write in place of a name that is not there."""
+    now = [f"{new}{name.removeprefix(old)}" for old, new in renamed.items() if name.startswith(old)]
+    if called := [each for each in now if each in known]:
+        return f"{verb} {quoted(called)}, as it is called now"
+    near = alike(name, sorted(known))
+    return f"did you mean {quoted(near)}?" if near else None
 
 
 def _no_module(module: Module, home: str, alias: ast.alias, interface: Interface) -> Diagnostic:
@@ -83,7 +119,7 @@ def _span(module: Module, alias: ast.alias) -> Span:
 
 
 def _is_in(module: str, package: str) -> bool:
-    return module.partition(".")[0] == package
+    return f"{module}.".startswith(f"{package}.")
 
 
 def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -1,0 +1,51 @@
+"""What a server is told of its client while it lists what it has, and what it gets when it asks that client.
+
+Some servers offer tools only to clients that can answer questions, sample a model or list roots. So all of these are
+declared, and nothing is given away: there is nobody to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import mcp
+import mcp_types
+
+CAPABILITIES: Final[Mapping[str, Any]] = {"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
+
+_REJECTED: Final = -1
+"""The code of a sample that a person did not allow (MCP 2025-11-25, client/sampling, "Error Handling")."""
+
+
+class Declining:
+    """The client's side of a connection. It declines, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, None] = {}  # a set in the order of its items
+
+    async def answer(self, _context: Any, method: str, _params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Answer a request of the server: a ping succeeds, questions are declined, all else is an unknown method."""
+        if method == "ping":
+            return {}
+        if method in ("elicitation/create", "roots/list", "sampling/createMessage"):
+            self._asked[method] = None
+        if method == "elicitation/create":
+            return {"action": "decline"}
+        if method == "roots/list":
+            return {"roots": []}
+        if method == "sampling/createMessage":
+            raise mcp.MCPError(code=_REJECTED, message="User rejected sampling request")
+        raise mcp.MCPError(code=mcp_types.METHOD_NOT_FOUND, message="Method not found")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to say of it, if anything was asked."""
+        if not self._asked:
+            return ()
+        asked = ", ".join(f"`{method}`" for method in self._asked)
+        note = (
+            f"the server asked its client for {asked}, and was declined; "
+            "sampling, elicitation and roots were declared, so that it offers all that it has"
+        )
+        return (note,)

@@ -1,0 +1,132 @@
+"""Documents that are not quite JSON or YAML 1.2, which whoever imports them cannot edit.
+
+Takes a text that was read strictly, and its problems; gives its value as it is meant, and notes. YAML's merge keys are
+merged, the last of equal keys counts, and examples with infinities or `.nan` are left out. Nothing else is forgiven.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.syntax import yamltext
+from stubwright.compile.syntax.positions import Lines
+from stubwright.diagnostics.suggestions import shorten
+
+if TYPE_CHECKING:
+    from stubwright.compile.syntax.positions import Problem
+    from stubwright.ir import Json
+
+_MERGE: Final = "<<"
+_NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|NaN|-?Infinity")
+_LISTED: Final = 10
+"""How many places a note names."""
+
+
+class _OddError(ValueError):
+    """Something that cannot be forgiven after all."""
+
+
+def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool) -> tuple[Json, list[str]] | None:
+    """The value of a text in spite of its problems, and what to say of that; None where there are others, too.
+
+    Args:
+        text: The text.
+        problems: What is wrong with it.
+        name: The file, for people.
+        is_json: Whether it is JSON.
+    """
+    kinds: dict[str, list[Problem]] = {"twice": [], "merged": [], "odd": []}
+    for problem in problems:
+        kind = _kind(text, problem)
+        if kind is None:
+            return None
+        kinds[kind].append(problem)
+    try:
+        value = json.loads(text) if is_json else _merge(yamltext.read_anyway(text, any_keys=True))
+        value = _leave_out(value)
+        _require_finite(value)
+    except (_OddError, RecursionError):
+        return None
+    return value, _notes(text, name, kinds)
+
+
+def _kind(text: str, problem: Problem) -> str | None:
+    written = text[problem.start : problem.end]
+    if problem.code == "SW005":
+        return "twice"
+    if problem.code == "SW009" and written == _MERGE:
+        return "merged"
+    return "odd" if problem.code == "SW007" and _NOT_FINITE.fullmatch(written) else None
+
+
+def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
+    lines = Lines(text)
+
+    def places(kind: str) -> str:
+        found = kinds[kind]
+        listed = []
+        for problem in found[:_LISTED]:
+            line = f"line {lines.position(problem.start)[0]}"
+            key = text[problem.start : problem.end].strip("\"'")
+            listed.append(f"`{shorten(key)}` on {line}" if kind == "twice" else line)
+        return ", ".join([*listed, *([f"and {len(found) - _LISTED} more"] if len(found) > _LISTED else [])])
+
+    said: list[tuple[str, Callable[[str], str]]] = [
+        ("twice", lambda at: f"`{name}` has keys twice in one mapping, and the last of them counts: {at}"),
+        ("merged", lambda at: f"`{name}` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: {at}"),
+        ("odd", lambda at: f"`{name}` has examples that are no JSON, which were left out: {at}"),
+    ]
+    return [say(places(kind)) for kind, say in said if kinds[kind]]
+
+
+def _merge(value: Json) -> Json:
+    """A value with the entries that its merge keys bring; those that a mapping has itself come first."""
+    if isinstance(value, list):
+        return [_merge(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    entries = {key: _merge(entry) for key, entry in value.items()}
+    if _MERGE not in entries:
+        return entries
+    brought = entries.pop(_MERGE)
+    merged: dict[str, Json] = {}
+    for source in brought if isinstance(brought, list) else [brought]:
+        if not isinstance(source, dict):
+            raise _OddError
+        merged = {**source, **merged}  # the first of several counts (https://yaml.org/type/merge.html)
+    return {**merged, **entries}
+
+
+def _leave_out(value: Json, *, is_named: bool = False) -> Json:
+    """A value without the examples that are not finite; `is_named` says that its keys are names, not keywords."""
+    if isinstance(value, list):
+        return [_leave_out(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept: dict[str, Json] = {}
+    for key, entry in value.items():
+        if key == "example" and not is_named and not _is_finite(entry):
+            continue
+        if key == "examples" and not is_named and isinstance(entry, list):
+            entry = [item for item in entry if _is_finite(item)]
+        elif key == "examples" and not is_named and isinstance(entry, dict):
+            entry = {name: item for name, item in entry.items() if _is_finite(item)}
+        kept[key] = _leave_out(entry, is_named=not is_named and key in ("properties", "schemas"))
+    return kept
+
+
+def _is_finite(value: Json) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _require_finite(value: Json) -> None:
+    if not _is_finite(value):
+        raise _OddError

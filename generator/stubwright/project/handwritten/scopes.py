@@ -1,0 +1,89 @@
+"""The names of a module and of its functions: which are bound where, and what those that are imported mean.
+
+Takes syntax; gives names. A name that may be something else, too, has no meaning here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from stubwright.project.handwritten import imports
+from stubwright.project.handwritten.reading import Function
+
+
+def meanings(module: ast.Module) -> dict[str, str]:
+    """What the imports of a module bind, by their names there: `t` is `time`, `sleep` is `time.sleep`."""
+    return _agreed(imports.imported(module), Counter(imports.bindings(module)))
+
+
+def meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
+    """The same in a function, by what the names around it mean."""
+    bound = Counter(stored(function))
+    bound.update(each.arg for each in parameters(function.args))
+    own = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {name: meaning for name, meaning in around.items() if not bound[name]} | _agreed(own, bound)
+
+
+def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
+    """What imports bind, as far as nothing else does, and all of them mean the same."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for node in nodes:
+        for name, meaning in _imported(node):
+            found[name][meaning] += 1
+    return {
+        name: meaning
+        for name, counts in found.items()
+        for meaning, count in counts.items()
+        if count == bound[name]  # neither another import nor an assignment
+    }
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
+        elif alias.asname is not None:
+            yield alias.asname, alias.name
+        else:
+            top = alias.name.partition(".")[0]
+            yield top, top
+
+
+def dotted(expression: ast.expr, known: Mapping[str, str]) -> str | None:
+    """What a name, or an attribute of one, means; None where that is not known."""
+    match expression:
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.Attribute(value=value, attr=attribute):
+            above = dotted(value, known)
+            return None if above is None else f"{above}.{attribute}"
+        case _:
+            return None
+
+
+def stored(function: Function | ast.Lambda) -> Iterator[str]:
+    """The names that a function binds, each time."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                yield from names * 2
+            case ast.Import() | ast.ImportFrom():
+                yield from imports.brought(node)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield from [] if node is function else [name]
+            case _:
+                pass
+
+
+def parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """All parameters of a function."""
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]

@@ -1,0 +1,72 @@
+"""Whether a project and the server that it is made for have one version.
+
+Takes a project and a checked manifest; gives a diagnostic. Nothing is said if a build tool computes the project's
+version, or if it is not plain which server the project is: it has several manifests that were not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from stubwright import paths
+from stubwright.compile.syntax import yamlwriter
+from stubwright.diagnostics import Diagnostic, Place
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.ir import Json
+    from stubwright.project.config import Project
+
+
+_CODE: Final = "SW413"
+
+
+def differing(project: Project, path: str, manifest: ir.Manifest, document: Json) -> Diagnostic | None:
+    """What to say of a manifest whose server has another version than its project.
+
+    Args:
+        project: The project.
+        path: The manifest, as diagnostics show it.
+        manifest: What it says.
+        document: The same as it is written, with the warnings that it ignores.
+    """
+    version = manifest.server.get("version")
+    if project.version is None or not isinstance(version, str) or "server" not in manifest.emit:
+        return None
+    if _are_equal(version, project.version) or _CODE in _ignored(document) or not _is_the_only_one(path, project):
+        return None
+    message = f"the server's version is `{version}`, and `{project.file}` says `{project.version}`"
+    fix = f"write `{project.version}` here, or mend the version there"
+    return Diagnostic(_CODE, message, Place(paths.normal(path), ("server", "version")), fix)
+
+
+def _are_equal(first: str, second: str) -> bool:
+    """Whether two versions are the same one, as packages count: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(first) == Version(second)
+    except InvalidVersion:
+        return first == second
+
+
+def _is_the_only_one(path: str, project: Project) -> bool:
+    """Whether a manifest is the only one of its project that was not imported."""
+    own = [paths.normal(each) for each in project.manifests if not _is_imported(Path(each))]
+    return own == [paths.normal(path)]
+
+
+def _is_imported(path: Path) -> bool:
+    try:
+        return yamlwriter.is_imported(path.read_text("utf-8", "replace"))
+    except OSError:  # its own check reports it
+        return False
+
+
+def _ignored(document: Json) -> Sequence[Json]:
+    """The codes that a manifest ignores everywhere."""
+    lint = document.get("lint") if isinstance(document, dict) else None
+    codes = lint.get("ignore") if isinstance(lint, dict) else None
+    return codes if isinstance(codes, list) else ()

@@ -1,0 +1,131 @@
+"""Documents that are not quite JSON or YAML 1.2: what is read as it is meant, and what is still refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stubwright.compile.syntax import yamltext
+from stubwright.importers.acceptance import ImportResult
+from stubwright.importers.openapi import manifest
+from stubwright.importers.openapi.documents import Documents
+from stubwright.importers.openapi.naming import Selection
+from stubwright.importers.reading import DocumentError
+from stubwright.project.files import disk
+
+HEAD = """\
+openapi: 3.1.0
+info: {title: Sample, version: "1"}
+security: []
+servers: [{url: "https://api.example.com"}]
+"""
+
+
+def imported(folder: Path, text: str, name: str = "api.yaml") -> ImportResult:
+    (folder / name).write_text(text)
+    return manifest.make_manifest(Documents(str(folder / name), disk.Disk()), Selection())
+
+
+def value(folder: Path, text: str, name: str = "api.yaml") -> Any:
+    (folder / name).write_text(text)
+    return Documents(str(folder / name), disk.Disk()).root.value
+
+
+def test_merge_keys_are_merged(tmp_path: Path) -> None:
+    text = f"""\
+{HEAD}x-base: &base {{responses: {{}}, summary: Common., x: {{y: 1}}}}
+x-more: &more {{summary: More., description: D.}}
+paths:
+  /a: {{get: {{<<: *base, operationId: a, summary: Own.}}}}
+  /b: {{get: {{operationId: b, <<: [*more, *base]}}}}
+"""
+    made = imported(tmp_path, text)
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["a", "b"]
+    told = "`api.yaml` has merge keys (`<<`), which are not part of YAML 1.2, and were merged: line 8, line 9"
+    assert made.notes[0] == told
+    paths = value(tmp_path, text)["paths"]
+    assert paths["/a"]["get"] == {"responses": {}, "summary": "Own.", "x": {"y": 1}, "operationId": "a"}
+    assert paths["/b"]["get"]["summary"] == "More."
+
+
+def test_merge_keys_without_anchors(tmp_path: Path) -> None:
+    assert value(tmp_path, f"{HEAD}paths: {{}}\nx: {{<<: {{a: 1}}, '<': 2}}\n")["x"] == {"a": 1, "<": 2}
+
+
+def test_merge_keys_of_what_was_merged(tmp_path: Path) -> None:
+    text = f"{HEAD}x-a: &a {{one: 1}}\nx-b: &b {{<<: *a, two: 2}}\nx-c: {{<<: *b, <<: *b, one: 3}}\npaths: {{}}\n"
+    assert value(tmp_path, text)["x-c"] == {"one": 3, "two": 2}
+
+
+@pytest.mark.parametrize(("name", "line"), [("api.yaml", 3), ("api.json", 4)])
+def test_the_last_of_equal_keys_counts(name: str, line: int, tmp_path: Path) -> None:
+    text = '{"openapi": "3.1.0",\n"info": {"title": "S", "version": "1"}, "servers": [{"url": "https://a.example"}],\n'
+    text += '"paths": {"/x": {"get": {"operationId": "one", "responses": {}},\n'
+    text += '"get": {"operationId": "two", "responses": {}}}}}\n'
+    if name == "api.yaml":
+        text = f"{HEAD}paths: {{/x: {{get: {{operationId: one, responses: {{}}}}, get: {{operationId: two}}}}}}\n"
+        line = 5
+    made = imported(tmp_path, text, name)
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["two"]
+    assert made.notes[0] == f"`{name}` has keys twice in one mapping, and the last of them counts: `get` on line {line}"
+
+
+def test_many_equal_keys_are_not_all_told(tmp_path: Path) -> None:
+    made = imported(tmp_path, f"{HEAD}paths: {{}}\nx: {{{', '.join(['a: 1'] * 14)}}}\n")
+    assert any(note.endswith("`a` on line 6, `a` on line 6, and 3 more") for note in made.notes)
+
+
+def test_examples_that_are_not_finite_are_left_out(tmp_path: Path) -> None:
+    text = f"""\
+{HEAD}paths: {{}}
+components:
+  schemas:
+    A: {{type: number, example: .nan, examples: [1, -.inf, 2]}}
+    example: {{type: object, example: {{a: [.INF]}}, properties: {{example: {{type: number, example: .NaN}}}}}}
+  parameters:
+    b: {{name: b, in: query, examples: {{one: {{value: .inf}}, two: {{value: 2}}}}}}
+"""
+    components = value(tmp_path, text)["components"]
+    assert components["schemas"] == {
+        "A": {"type": "number", "examples": [1, 2]},
+        "example": {"type": "object", "properties": {"example": {"type": "number"}}},
+    }
+    assert components["parameters"]["b"]["examples"] == {"two": {"value": 2}}
+    told = "`api.yaml` has examples that are no JSON, which were left out: line 8, line 8, line 9, line 9, line 11"
+    assert told in imported(tmp_path, text).notes
+    json = '{"openapi": "3.1.0", "info": {}, "paths": {}, "x": {"example": NaN, "examples": [-Infinity, 1]}}'
+    assert value(tmp_path, json, "api.json")["x"] == {"examples": [1]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x: {maximum: .inf}",
+        "x: {default: .nan, example: .nan}",
+        "components: {schemas: {A: {properties: {example: {maximum: .inf}}}}}",
+        "x: {<<: 1}",
+        "x: {<<: [{a: 1}, 2]}",
+        "x: {a: 1, a: 2, b: !!binary aa}",
+        "x: {a: 1, a: 2, b: 1e999}",
+    ],
+)
+def test_what_is_not_forgiven(line: str, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError) as refused:
+        value(tmp_path, f"{HEAD}paths: {{}}\n{line}\n")
+    assert refused.value.diagnostics
+
+
+def test_other_files_of_the_document_are_forgiven_too(tmp_path: Path) -> None:
+    (tmp_path / "parts.yaml").write_text("get: {operationId: one}\nget: {operationId: two, responses: {}}\n")
+    made = imported(tmp_path, f"{HEAD}paths: {{/x: {{$ref: parts.yaml}}}}\n")
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["two"]
+    assert made.notes[0].startswith("`parts.yaml` has keys twice")
+
+
+@pytest.mark.parametrize("line", ["x: {a: 1, a: 2}", "x: {<<: {a: 1}}", "x: .nan"])
+def test_manifests_are_read_as_strictly_as_before(line: str) -> None:
+    read, problems = yamltext.parse(f"stubwright: 1\n{line}\n")
+    assert read is None
+    assert problems
