@@ -86,7 +86,8 @@ def reaching(parser: CommandParser, only_after: str | None = None) -> None:
         metavar="NAME[=VALUE]",
         action="append",
         default=[],
-        help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
+        help="a variable for the command, which gets only PATH, HOME and the like, and those of proxies, certificates, "
+        "pip, uv and npm; without VALUE as it is here",
     )
 
 
@@ -152,8 +153,9 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
         if headers:
             raise UsageError("--header is for a URL; a command has no headers")
         from stubwright.importers.live import Command
+        from stubwright.importers.runners import select_variables
 
-        return Command(command, environment)
+        return Command(command, {**select_variables(os.environ), **environment})
     if environment:
         raise UsageError("--env is for a command; a URL has no environment")
     from stubwright.importers.live import Endpoint
