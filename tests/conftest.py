@@ -12,6 +12,7 @@ import pytest
 
 import processes
 import redis_server
+from stubwright_runtime.client.core.environment import find_withheld
 
 processes.heed_interrupts()
 
@@ -26,6 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what runs keep for the next one out of the user's own cache folder."""
     os.environ["STUBWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
+
+
+@pytest.fixture
+def nothing_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no variables here that a server which ends may have needed, so that no error names them."""
+    for name in find_withheld(os.environ, frozenset(), (), at_start=True):
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

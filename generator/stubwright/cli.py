@@ -46,7 +46,6 @@ def run(argv: Sequence[str]) -> int:
     """Run one command and give its exit status."""
     command_line = _parser()
     arguments = command_line.parse_args(argv)
-    arguments.argv = tuple(argv)  # argparse does not say where `--` stood, which matters to what takes a command
     arguments.command_line = command_line
     verb: Callable[[argparse.Namespace], int] | None = getattr(arguments, "verb", None)
     if verb is None:

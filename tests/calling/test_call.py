@@ -134,6 +134,20 @@ def test_a_url_and_a_command_are_servers_too(desk: Path, url: str) -> None:
     assert (done.returncode, done.stdout) == (0, '{\n  "total": 5\n}\n')
 
 
+def test_a_command_that_lacks_a_variable_is_told_with_the_option_that_passes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_MODE", "hidden")
+    program = "import os; os.environ['SHOP_MODE']"
+    done = stubwright("call", "add", "--", sys.executable, "-c", program, cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-2:] == [
+        f"stubwright: `{Path(sys.executable).name}` ended with exit status 1",
+        "  help: the command did not get SHOP_MODE, which is set here; pass it on with --env SHOP_MODE",
+    ]
+    assert "hidden" not in done.stderr
+
+
 def test_arguments_come_from_standard_input(desk: Path) -> None:
     command = [sys.executable, "-m", "stubwright", "call", "add", "-"]
     done = subprocess.run(command, input='{"numbers": [7, 8]}', cwd=desk, capture_output=True, text=True, check=False)
@@ -176,6 +190,7 @@ def test_pictures_become_files(desk: Path, tmp_path: Path) -> None:
         (["add", "--", "/nowhere/at-all"], 2, "stubwright: No such file or directory (`/nowhere/at-all`)\n"),
     ],
 )
+@pytest.mark.usefixtures("nothing_to_pass")
 def test_the_exit_status_says_what_came_of_it(words: list[str], status: int, told: str, desk: Path) -> None:
     done = stubwright("call", *words, cwd=desk)
     assert done.returncode == status, done.stderr

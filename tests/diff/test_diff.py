@@ -192,8 +192,8 @@ def test_a_path_at_a_revision_counts_from_the_root(
         (["git:HEAD:specs", "specs/a.yaml"], "`specs` is a folder", 1),
         (["specs/none.yaml", "specs/a.yaml"], "`specs/none.yaml` does not exist", 1),
         (["specs/a.yaml"], "name OLD and NEW", 2),
-        (["specs/a.yaml", "specs/a.yaml", "specs/a.yaml"], "name OLD and NEW", 2),
         (["specs/a.yaml", "specs/a.yaml", "--", "x"], "name OLD and NEW", 2),
+        (["specs/a.yaml", "specs/a.yaml", "--env", "A=b"], "--env is for a command after `--`", 2),
     ],
 )
 def test_sides_that_cannot_be_read(

@@ -32,7 +32,7 @@ from packages import check, imported
 from processes import running
 from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
-from stubwright.importers import live, servers
+from stubwright.importers import live, runners, servers
 from stubwright.importers.live import ServerListing
 
 CASES = Path(__file__).parents[1] / "imports"
@@ -328,6 +328,7 @@ def test_a_wrong_command_line_starts_nothing(arguments: list[str], said: str, tm
         ("import os, time; os.close(1); time.sleep(60)", "closed its standard output"),
     ],
 )
+@pytest.mark.usefixtures("nothing_to_pass")
 def test_how_a_program_ended_is_told(program: str, end: str, tmp_path: Path) -> None:
     done = stubwright("import", "mcp", "--", sys.executable, "-c", program, cwd=tmp_path)
     told = f"stubwright: `{sys.executable}` {end} before it had answered\n"
@@ -342,11 +343,65 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.usefixtures("nothing_to_pass")
 def test_the_environment_is_passed_on_where_that_is_said(tmp_path: Path) -> None:
     program = "import os, sys; print(os.environ.get('A'), os.environ.get('B'), os.environ.get('C'), file=sys.stderr)"
     command = ["--env", "A", "--env", "B=two", "--", sys.executable, "-c", program]
     done = stubwright("import", "mcp", *command, cwd=tmp_path, env={"A": "one", "C": "three"})
     assert done.stderr.splitlines()[-1] == "  | one two None"
+
+
+@pytest.mark.parametrize(
+    "verb", [["import", "mcp"], ["new", "mine", "--from", "mcp"], ["list"], ["inspect"], ["diff", "m.yaml"]]
+)
+def test_a_program_that_lacks_a_variable_is_told_with_the_option_that_passes_it(
+    verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_MODE", "hidden")
+    (tmp_path / "m.yaml").write_text("stubwright: 1\nserver: {name: shop, version: 1.0.0}\n")
+    done = stubwright(*verb, "--", sys.executable, "-c", "import os; os.environ['SHOP_MODE']", cwd=tmp_path)
+    assert done.returncode != 0
+    assert (
+        "  | KeyError: 'SHOP_MODE'\n"
+        "  help: the command did not get SHOP_MODE, which is set here; pass it on with --env SHOP_MODE\n"
+    ) in done.stderr
+    assert "hidden" not in done.stderr
+
+
+@pytest.mark.usefixtures("nothing_to_pass")
+def test_a_program_that_says_nothing_may_lack_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("A_KEY", "B_URL", "C_MODE", "D_URL"):
+        monkeypatch.setenv(name, "hidden")
+    command = ["--env", "D_URL", "--", sys.executable, "-c", "raise SystemExit(3)"]
+    done = stubwright("import", "mcp", *command, cwd=tmp_path)
+    assert done.stderr.splitlines()[1:] == [
+        "  help: the command did not get A_KEY, B_URL, which are set here; pass on those that it needs with --env NAME"
+    ]
+
+
+def test_package_runners_get_what_they_need_to_fetch_a_server() -> None:
+    needed = {
+        *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+        *("HTTP_PROXY", "https_proxy", "NO_PROXY", "all_proxy"),
+        *("PIP_INDEX_URL", "UV_INDEX_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY"),
+    }
+    others = {"UV_PUBLISH_TOKEN", "PIP_", "pip_index_url", "MY_HTTP_PROXY", "AWS_SECRET_ACCESS_KEY", "PYTHONPATH"}
+    assert runners.select_variables(dict.fromkeys(needed | others, "x")) == dict.fromkeys(needed, "x")
+
+
+@pytest.mark.parametrize(
+    "verb", [["import", "mcp"], ["new", "mine", "--from", "mcp"], ["call", "go"], ["list"], ["diff", "m.yaml"]]
+)
+def test_every_command_gets_what_package_runners_need(
+    verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "m.yaml").write_text("stubwright: 1\nserver: {name: shop, version: 1.0.0}\n")
+    monkeypatch.setenv("UV_INDEX_URL", "https://pypi.example/simple")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
+    program = "import os, sys; sys.exit(os.environ['UV_INDEX_URL'] + ' ' + os.environ['HTTPS_PROXY'])"
+    command = ["--env", "HTTPS_PROXY=http://other.example", "--", sys.executable, "-c", program]
+    done = stubwright(*verb, *command, cwd=tmp_path)
+    assert "https://pypi.example/simple http://other.example" in done.stderr
 
 
 # --- over HTTP -----------------------------------------------------------------------------------------------------
@@ -592,7 +647,9 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
     assert "error" not in checked
     assert "SW411" not in checked, "pyproject.toml names the extras that the manifest needs"
     path = [project, project / "generated"]
-    tested = forked.python(["-m", "pytest", "-q", "-p", "no:cacheprovider"], project, path, **forked.ALONE)
+    tested = forked.python(
+        ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "anyio"], project, path, **forked.ALONE
+    )
     assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
     typed = subprocess.run(
         [*mypy, str(project / "mine_server" / "handlers.py")],

@@ -46,9 +46,10 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     (project,) = tmp_path.iterdir()
     assert f"cd {project.name}" in done.stdout
     own = [project, project / "generated"]
-    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "anyio"]
     tested = forked.python(pytest, project, own, **ALONE)
     assert "3 passed" in tested.stdout, tested.stdout  # one of them the manifest's example
+    assert "async def client()" in (project / "tests" / "test_tools.py").read_text("utf-8")
     package = next(project.glob("generated/*_mcp")).name
     module = forked.python([*pytest, "--pyargs", f"test_{package}"], tmp_path, own, **ALONE)
     assert "1 passed" in module.stdout, module.stdout

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from stubwright.commands.shared import targeting
+from stubwright.commands.shared import servers, targeting
 from stubwright.commands.shared.console import UsageError, err, out, print_painted
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stubwright.commands.shared.comparison import Version
+    from stubwright.commands.shared.servers import CommandParser
     from stubwright.diff.changes import Change, Impact
 
 _VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
@@ -29,14 +30,17 @@ _FAILING: dict[str, tuple[Impact, ...]] = {
 
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
-    diff = verbs.add_parser(
+    diff: CommandParser = verbs.add_parser(
         "diff",
         help="show what changed between two manifests, and whom it breaks",
+        usage="stubwright diff [options] OLD NEW\n"
+        "       stubwright diff [options] OLD -- COMMAND ARGS…\n"
+        "       stubwright diff [options] git:REV",
         epilog="A live server's command comes last: `stubwright diff specs/weather.yaml -- python -m weather_mcp`.",
     )
+    diff.takes_command = True
     diff.add_argument("old", metavar="OLD", help=_VERSION)
     diff.add_argument("new", metavar="NEW", nargs="?", help="the same; with git:REV alone, the project's manifests")
-    diff.add_argument("command", metavar="-- COMMAND", nargs="*", help="starts a live server, which is NEW")
     diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
     diff.add_argument(
         "--fail-on",
@@ -44,6 +48,7 @@ def add(verbs: Any) -> None:
         action="append",
         help="what makes the exit status 1; may be given more than once (default: breaking, and words of others)",
     )
+    servers.passing(diff)
     targeting.option(diff)
     diff.set_defaults(verb=_diff)
 
@@ -126,12 +131,12 @@ def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
     """What is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
     from stubwright.commands.shared import comparison
 
-    argv: tuple[str, ...] = arguments.argv
-    command = argv[argv.index("--") + 1 :] if "--" in argv else ()
-    words = [word for word in (arguments.old, arguments.new, *arguments.command) if word is not None]
-    words = words[: len(words) - len(command)]
+    command: Sequence[str] | None = arguments.command
+    words = [word for word in (arguments.old, arguments.new) if word is not None]
     if command and len(words) == 1:
-        return [(comparison.read(words[0], ""), comparison.live(command))]
+        return [(comparison.read(words[0], ""), comparison.live(servers.start(command, arguments)))]
+    if arguments.env:
+        raise UsageError("--env is for a command after `--`")
     if len(words) == 1 and comparison.is_revision(words[0]):
         return comparison.read_project(words[0])
     if command or len(words) != 2:

@@ -32,7 +32,8 @@ from mcp_types.version import (
 from stubwright import __version__
 from stubwright.importers.declining import CAPABILITIES, Declining
 from stubwright.importers.reading import SourceError
-from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, Unauthorized
+from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
+from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.client.features.list_pages import EndlessError, follow_pages
 from stubwright_runtime.client.transports.bounded import over_http
 from stubwright_runtime.client.transports.bounds import MAX_RESULT_BYTES, Bounds
@@ -134,7 +135,7 @@ def read(
     """Ask a server for all that it has.
 
     Args:
-        source: The server. A command gets, as in the SDK, only those variables of the environment that are harmless.
+        source: The server. A command gets, beside its own variables, those that the SDK passes on as harmless.
         timeout: Seconds for the whole.
         max_bytes: Bytes that it may send in all, after decompression.
         starting: Seconds until its first answer, where they do not count among the others.
@@ -236,7 +237,7 @@ async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | N
         message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
     except* ValueError as group:  # a NUL byte in a command, a character that no header may have
         message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
-    raise UnreachableError(message + server.strays() + server.quote_log())
+    raise UnreachableError(message + server.strays() + server.quote_log() + server.describe_withheld())
 
 
 def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -290,6 +291,13 @@ class _Server:
     def quote_log(self) -> str:
         """The start and the end of what a process wrote to standard error."""
         return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
+
+    def describe_withheld(self) -> str:
+        """A hint if the process ended, perhaps for want of a variable that it did not get."""
+        error = self.transport.failure() if self.transport.failure is not None else None
+        if not isinstance(error, ServerExited) or not error.withheld:
+            return ""
+        return f"\n  help: {describe_withheld(error.withheld, '--env NAME')}"
 
 
 class _Connection:

@@ -25,6 +25,7 @@ from stubwright_runtime.client.core.connect_errors import (
     SessionLost,
     Unauthorized,
 )
+from stubwright_runtime.client.core.environment import describe_withheld, find_withheld
 from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
@@ -226,6 +227,7 @@ def command(code: str) -> list[str]:
         ),
     ],
 )
+@pytest.mark.usefixtures("nothing_to_pass")
 async def test_a_command_that_ends_says_how(
     code: str, why: str, status: int | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,6 +239,85 @@ async def test_a_command_that_ends_says_how(
         assert raised.value.stderr == ("no key is set",)
         assert str(raised.value) == f"`{Path(sys.executable).name}` {why}\n  | no key is set"
     assert capsys.readouterr().err == "no key is set\n"  # it is seen as it comes, too
+
+
+async def test_a_command_that_ends_says_which_variables_it_lacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEATHER_MODE", "hidden")
+    monkeypatch.setenv("OTHER_API_KEY", "hidden")
+    connecting = EchoClient.connect(command("import os; os.environ['WEATHER_MODE']"), env={"OTHER_MODE": "fast"})
+    with pytest.raises(ServerExited) as raised:
+        async with connecting:
+            pass
+    assert raised.value.withheld == ("WEATHER_MODE",)
+    assert str(raised.value).splitlines()[-1] == (
+        "  the command did not get WEATHER_MODE, which is set here; pass it on with the parameter `env`"
+    )
+    assert "hidden" not in str(raised.value)
+
+
+async def test_a_server_that_ends_in_a_call_says_only_what_it_named_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "hidden")
+    async with EchoClient.connect(command(SERVER)) as client:
+        with pytest.raises(ServerExited) as raised:
+            await client.ping()
+    assert raised.value.withheld == ()
+    async with EchoClient.connect(command(SERVER.replace('"line"', '"OTHER_API_KEY"'))) as client:
+        with pytest.raises(ServerExited) as raised:
+            await client.ping()
+    assert raised.value.withheld == ("OTHER_API_KEY",)
+
+
+@pytest.mark.usefixtures("nothing_to_pass")
+async def test_a_process_that_a_signal_ended_lacked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "hidden")
+    with pytest.raises(ServerExited) as raised:
+        async with EchoClient.connect(command("import os; os.kill(os.getpid(), 9)")):
+            pass
+    assert raised.value.withheld == ()
+
+
+ENVIRONMENT: Final = {
+    "PATH",
+    "EDITOR",
+    "LANG",
+    "name",
+    "shop_name",
+    "A_KEY",
+    "B_TOKEN",
+    "b_url",
+    "X_HOME",
+    "PWD",
+    "A B_KEY",
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "at_start", "withheld"),
+    [
+        ((), True, ("A_KEY", "B_TOKEN", "X_HOME", "b_url")),
+        ((), False, ()),
+        (("KeyError: 'B_TOKEN'", "the name is not set"), True, ("B_TOKEN",)),
+        (("set EDITOR or shop_name=…",), False, ("EDITOR", "shop_name")),
+        (("XB_TOKEN, B_TOKEN_FILE, PATH",), False, ()),
+        (("A B_KEY is not set",), False, ()),
+    ],
+)
+def test_variables_that_a_command_may_have_needed(
+    lines: tuple[str, ...], at_start: bool, withheld: tuple[str, ...]
+) -> None:
+    assert find_withheld(ENVIRONMENT, {"PATH"}, lines, at_start=at_start) == withheld
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["A_KEY"], "did not get A_KEY, which is set here; pass it on with --env A_KEY"),
+        (["A", "B"], "did not get A, B, which are set here; pass on those that it needs with --env NAME"),
+        (list("ABCDEFG"), "did not get A, B, C, D, E and 2 more, which are set here; pass on"),
+    ],
+)
+def test_variables_are_told_in_a_line(names: list[str], told: str) -> None:
+    assert f"the command {told}" in describe_withheld(names, "--env NAME")
 
 
 SERVER: Final = """
@@ -288,7 +369,8 @@ async def test_what_cannot_be_started_is_an_error_of_the_system() -> None:
 
 
 def test_an_error_can_be_copied_and_sent_to_another_process() -> None:
-    error = ServerExited("python", "ended with exit status 1", status=1, stderr=["a", "b"])
+    error = ServerExited("python", "ended with exit status 1", status=1, stderr=["a", "b"], withheld=["A_KEY"])
     for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(other) is ServerExited
         assert (str(other), other.why, other.status, other.stderr) == (str(error), error.why, 1, ("a", "b"))
+        assert other.withheld == ("A_KEY",)

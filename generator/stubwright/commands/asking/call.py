@@ -151,9 +151,12 @@ def _compare(destination: Destination, definition: Mapping[str, Any]) -> None:
 
 def _hint(destination: Destination, error: Exception) -> str:
     from stubwright_runtime.client.core.connect_errors import Forbidden, ServerExited, Unauthorized
+    from stubwright_runtime.client.core.environment import describe_withheld
 
     if isinstance(error, Unauthorized | Forbidden) and destination.url is not None:
         return "; add credentials with --header"
     if isinstance(error, ServerExited) and destination.has_no_handlers:
         return "; name its handlers with --handlers, or ask a mock of it with --mock"
+    if isinstance(error, ServerExited) and error.withheld:
+        return f"\n  help: {describe_withheld(error.withheld, '--env NAME')}"
     return ""

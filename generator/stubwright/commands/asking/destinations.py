@@ -104,16 +104,20 @@ def of(
     Raises:
         UsageError: It names none or several, or an option does not fit.
     """
-    environment = dict(servers.variable(text) for text in arguments.env)
-    headers = dict(servers.header(text) for text in arguments.header)
     if arguments.command is not None or (word is not None and is_url(word)):
         _refuse(arguments, ("mock", "scope", "handlers", "python", "output"), "is for a manifest's server")
-        source = servers.of(word, arguments.command, arguments)
-        if arguments.command is not None:
-            return Destination(source.label, command=arguments.command, environment=environment)
-        return Destination(source.label, url=word, headers=headers)
+        return _of_source(servers.of(word, arguments.command, arguments))
     _refuse(arguments, ("header",), "is for a URL")
+    environment = dict(servers.variable(text) for text in arguments.env)
     return _of_manifest(word, arguments, environment, printer, generated)
+
+
+def _of_source(source: Source) -> Destination:
+    from stubwright.importers.live import Endpoint
+
+    if isinstance(source, Endpoint):
+        return Destination(source.label, url=source.url, headers=source.headers)
+    return Destination(source.label, command=source.words, environment=source.environment)
 
 
 def _of_manifest(

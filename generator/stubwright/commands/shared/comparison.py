@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.compile.source import Document, Reader
     from stubwright.diagnostics import Diagnostic, Place
+    from stubwright.importers.live import Source
 
 _GIT = "git:"
 _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
@@ -109,14 +110,16 @@ def read(given: str, other: str) -> Version:
     if given.startswith(_GIT):
         return _read_revision(given, other)
     if given.startswith(("http://", "https://")):
-        return live(given)
+        from stubwright.importers.live import Endpoint
+
+        return live(Endpoint(given))
     from stubwright.project.files import disk
 
     return _read_file(given, given, disk.Disk())
 
 
-def live(target: str | Sequence[str]) -> Version:
-    """What a live server lists now, by its URL or the command that starts it.
+def live(source: Source) -> Version:
+    """What a live server lists now.
 
     Raises:
         VersionError: It cannot be asked.
@@ -124,7 +127,6 @@ def live(target: str | Sequence[str]) -> Version:
     from stubwright.importers import acceptance, servers
     from stubwright.importers import live as live_servers
 
-    source = live_servers.Endpoint(target) if isinstance(target, str) else live_servers.Command(target)
     try:
         result = servers.make_manifest(live_servers.read(source), name=None, default_name="server")
     except (live_servers.UnreachableError, acceptance.UnfixableError) as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.deadline import Deadline
-    from stubwright.importers.live import ServerListing, Source
+    from stubwright.importers.live import Command, ServerListing, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -81,12 +81,18 @@ def reaching(parser: CommandParser, only_after: str | None = None) -> None:
     parser.add_argument(
         "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
     )
+    passing(parser)
+
+
+def passing(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be told which variables the command gets that it starts."""
     parser.add_argument(
         "--env",
         metavar="NAME[=VALUE]",
         action="append",
         default=[],
-        help="a variable for the command, which gets only PATH, HOME and the like; without VALUE as it is here",
+        help="a variable for the command, which gets only PATH, HOME and the like, and those of proxies, certificates, "
+        "pip, uv and npm; without VALUE as it is here",
     )
 
 
@@ -145,20 +151,25 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
     if (url is None) == (command is None):
         raise UsageError("name one server: a URL, or a command after `--`")
     headers = dict(header(text) for text in arguments.header)
-    environment = dict(variable(text) for text in arguments.env)
     if command is not None:
         if not command:
             raise UsageError("the command after `--` is empty")
         if headers:
             raise UsageError("--header is for a URL; a command has no headers")
-        from stubwright.importers.live import Command
-
-        return Command(command, environment)
-    if environment:
+        return start(command, arguments)
+    if arguments.env:
         raise UsageError("--env is for a command; a URL has no environment")
     from stubwright.importers.live import Endpoint
 
     return Endpoint(_check_url(url or ""), headers)
+
+
+def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
+    """A command with its variables: those that package runners need, and those of `--env`. Raises UsageError."""
+    from stubwright.importers.live import Command
+    from stubwright.importers.runners import select_variables
+
+    return Command(command, {**select_variables(os.environ), **dict(map(variable, arguments.env))})
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:

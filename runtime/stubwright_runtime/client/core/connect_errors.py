@@ -20,6 +20,7 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED
 
 from ...values.terminal import replace_controls
+from .environment import describe_withheld
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,13 +87,26 @@ class ServerExited(ConnectError):
     Attributes:
         status: Its exit status; the negative number of the signal that ended it; `None` where it still runs.
         stderr: The last lines that it wrote to standard error.
+        withheld: The names of the environment variables that are set here, that it did not get, and may have needed.
     """
 
-    def __init__(self, target: str, why: str, *, status: int | None = None, stderr: Sequence[str] = ()) -> None:
-        """Say which program, how it ended, and what it wrote last."""
-        super().__init__(target, why + "".join(f"\n  | {line}" for line in stderr), status=status)
+    def __init__(
+        self,
+        target: str,
+        why: str,
+        *,
+        status: int | None = None,
+        stderr: Sequence[str] = (),
+        withheld: Sequence[str] = (),
+    ) -> None:
+        """Say which program, how it ended, what it wrote last, and which variables it may have lacked."""
+        lines = [why, *(f"  | {line}" for line in stderr)]
+        if withheld:
+            lines.append(f"  {describe_withheld(withheld, 'the parameter `env`')}")
+        super().__init__(target, "\n".join(lines), status=status)
         self.why = replace_controls(why)
         self.stderr = tuple(stderr)
+        self.withheld = tuple(withheld)
 
 
 def _copy(kind: type[ConnectError], args: tuple[Any, ...], attributes: dict[str, Any]) -> ConnectError:

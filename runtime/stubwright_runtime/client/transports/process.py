@@ -7,6 +7,7 @@ transport, which keeps a line of any length, stops at a byte that is not UTF-8, 
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ...observability.logs import log
 from ...values.terminal import to_one_line
+from ..core.environment import find_withheld
 from .bounds import Bound, Bounds, TooLargeError
 from .standard_error import StandardError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence, Set
     from types import TracebackType
     from typing import TextIO
 
@@ -53,6 +55,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
     Attributes:
         bounds: How many bytes may come.
         line: The line that the last message stood in.
+        has_answered: Whether a message has come.
         longest: Gives the bound of a line now.
         too_large: Is told, once, why nothing more is read.
     """
@@ -61,11 +64,13 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         """Take what to start, the bounds of what it sends, and where its standard error goes to; `None` for nowhere."""
         self.bounds = bounds
         self.line: Line | None = None
+        self.has_answered = False
         self.longest: Callable[[], Bound] = bounds.bound_of_request
         self.too_large: Callable[[TooLargeError], None] = lambda _: None
         self._server = server
         self._errors = StandardError(shown)
         self._process: ServerProcess | None = None
+        self._passed: Set[str] = frozenset()
         self._reading = _Reading(self)
 
     @property
@@ -83,11 +88,13 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         from mcp.client import stdio
 
         server = self._server
+        environment = stdio.get_default_environment() | (server.env or {})
+        self._passed = environment.keys()
         try:
             self._process = await stdio._create_platform_compatible_process(
                 await stdio._get_executable_command(server.command),
                 server.args,
-                stdio.get_default_environment() | (server.env or {}),
+                environment,
                 self._errors.writing,
                 server.cwd,
             )
@@ -147,7 +154,11 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         if status is not None:
             await anyio.to_thread.run_sync(self._errors.wait, _EXIT_SECONDS)
         why, lines, name = _describe_exit(status), self.log_lines(), self.name
-        return lambda: ServerExited(name, why, status=status, stderr=lines)
+        withheld = self._find_withheld(lines) if status is not None and status >= 0 else ()
+        return lambda: ServerExited(name, why, status=status, stderr=lines, withheld=withheld)
+
+    def _find_withheld(self, lines: Sequence[str]) -> tuple[str, ...]:
+        return find_withheld(os.environ, self._passed, lines, at_start=not self.has_answered)
 
 
 class _Reading:
@@ -198,7 +209,9 @@ class _Reading:
         except UnicodeDecodeError:
             text, is_text = line.decode(errors="replace"), False
         self._transport.line = Line(len(line), is_text)
-        return _parse(text)
+        message = _parse(text)
+        self._transport.has_answered |= not isinstance(message, Exception)
+        return message
 
     async def _read_more(self) -> None:
         data = b""

@@ -1,0 +1,50 @@
+"""The variables of our environment that a command did not get, and may have needed.
+
+Takes names and what the command wrote; gives names, and a sentence of them. Values are neither read nor shown.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence, Set
+
+_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NEEDED: Final = re.compile(
+    r"\w+_(?:CONFIG|CREDENTIALS?|DSN|ENDPOINT|HOME|HOST|KEY|PASSWORD|PROFILE|PROXY|REGION|SECRET|TOKEN|UR[IL])",
+    re.IGNORECASE,
+)
+"""The names of credentials, and of where a program finds its files and servers."""
+
+_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+"""A name that, in a text, is hardly meant as a word of the language."""
+
+_SHOWN: Final = 5
+
+
+def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:
+    """Return the names of the variables that a command did not get and may have needed, sorted.
+
+    Args:
+        ours: The names of all variables that are set here.
+        passed: Those that the command got.
+        lines: What the command wrote before it ended; the variables that it names are the ones that count.
+        at_start: Whether it ended before it had answered anything. Only then may it have needed variables that it does
+            not name: those whose names end as those of credentials and of configuration do.
+    """
+    withheld = sorted({name for name in ours if _WORD.fullmatch(name)} - passed)
+    words = {word for line in lines for word in _WORD.findall(line)}
+    named = tuple(name for name in withheld if name in words and _NAME.fullmatch(name))
+    return named or tuple(name for name in withheld if at_start and _NEEDED.fullmatch(name))
+
+
+def describe_withheld(names: Sequence[str], option: str) -> str:
+    """Say which variables a command did not get, and how to pass them: `option`, in which NAME stands for a name."""
+    shown = ", ".join(names[:_SHOWN])
+    if len(names) > _SHOWN:
+        shown += f" and {len(names) - _SHOWN} more"
+    if len(names) == 1:
+        return f"the command did not get {shown}, which is set here; pass it on with {option.replace('NAME', shown)}"
+    return f"the command did not get {shown}, which are set here; pass on those that it needs with {option}"
