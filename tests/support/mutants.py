@@ -17,6 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 _CONTENT: Final = "server/handlers/content.py"
 _CONTENT_TEST: Final = "tests/runtime/server/test_server_content.py::test_whatever_is_said_of_a_block_goes_out"
+_CURSOR_TEST: Final = "tests/runtime/server/test_server.py::test_a_cursor_that_was_never_given"
 _ANNOTATIONS: Final = "        annotations=_annotations(audience, priority, last_modified),\n"
 _FAILED: Final = 1  # what pytest exits with where tests ran and failed; other numbers are not a verdict
 
@@ -107,6 +108,24 @@ MUTANTS: Final = (
         "if not self._progress.grows(done):",
         "if not self._progress.grows(done) and False:",
         "tests/runtime/server/test_input_requests.py::test_progress_that_does_not_grow_is_not_sent",
+    ),
+    Mutant(
+        16,
+        "client/features/list_pages.py",
+        "async def follow_pages(",
+        "if cursor is None:",
+        "if not cursor:",
+        "tests/runtime/client/test_client_callbacks.py::test_an_empty_cursor_leads_to_the_next_page",
+    ),
+    Mutant(17, "server/core/lists.py", "def page(", "if cursor is None", "if not cursor", _CURSOR_TEST),
+    Mutant(17, "server/core/core.py", "def _list(", "if cursor is None and", "if not cursor and", _CURSOR_TEST),
+    Mutant(
+        99,
+        "policy/windows.py",
+        "async def acquire_entry(",
+        "hits.popleft()",
+        "break",
+        "tests/runtime/policy/test_policy_limits.py::test_a_hit_leaves_its_window_while_later_ones_stay",
     ),
 )
 
