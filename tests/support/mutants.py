@@ -38,6 +38,7 @@ class Mutant:
 
 
 _ASKING: Final = "tests/runtime/server/test_input_requests.py"
+_REQUESTS: Final = "tests/runtime/http/test_http_requests.py"
 _MALFORMED: Final = "tests/runtime/server/test_server_malformed.py"
 
 MUTANTS: Final = (
@@ -126,6 +127,30 @@ MUTANTS: Final = (
         "hits.popleft()",
         "break",
         "tests/runtime/policy/test_policy_limits.py::test_a_hit_leaves_its_window_while_later_ones_stay",
+    ),
+    Mutant(
+        28,
+        "server/features/input_requests.py",
+        "class InputRequests:",
+        'for key in state.get("asked", ()):',
+        "for key in responses or ():",
+        f"{_ASKING}::test_nothing_is_answered_before_it_is_asked",
+    ),
+    Mutant(
+        168,
+        "server/transports/http/bad_requests.py",
+        "def _find_mismatch(",
+        "if named and all(value == said for value in named):",
+        "if named:",
+        f"{_REQUESTS}::test_a_header_that_names_another_revision_is_a_mismatch",
+    ),
+    Mutant(
+        169,
+        "server/server.py",
+        "def _refuse_second_handshake(",
+        "ctx.session.client_params is not None",
+        "False",
+        f"{_REQUESTS}::test_a_session_shakes_hands_once",
     ),
 )
 
