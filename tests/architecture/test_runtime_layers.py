@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 import pytest
 
@@ -38,9 +39,10 @@ def _modules() -> list[PurePosixPath]:
     return sorted(PurePosixPath(path.with_suffix("")) for path in found)
 
 
-def _imported(module: PurePosixPath) -> Iterator[PurePosixPath]:
-    """The modules that one imports at its top."""
-    for node in ast.parse((package_data.RUNTIME / f"{module}.py").read_text()).body:
+def _imported(module: PurePosixPath, *, everywhere: bool = False) -> Iterator[PurePosixPath]:
+    """Yield the modules that one imports at its top, or `everywhere`: for type checkers and in functions, too."""
+    tree = ast.parse((package_data.RUNTIME / f"{module}.py").read_text())
+    for node in ast.walk(tree) if everywhere else tree.body:
         if isinstance(node, ast.Import):
             assert not any(alias.name.startswith("stubwright") for alias in node.names)
         if not isinstance(node, ast.ImportFrom):
@@ -58,10 +60,11 @@ def _imported(module: PurePosixPath) -> Iterator[PurePosixPath]:
 
 
 IMPORTS = {module: sorted(set(_imported(module))) for module in _modules()}
+ALL_IMPORTS = {module: frozenset(_imported(module, everywhere=True)) for module in _modules()}
 
 
 def test_all_that_is_imported_is_there() -> None:
-    assert {one for found in IMPORTS.values() for one in found} <= IMPORTS.keys()
+    assert frozenset().union(*IMPORTS.values(), *ALL_IMPORTS.values()) <= IMPORTS.keys()
 
 
 def test_each_room_has_its_layer() -> None:
@@ -109,6 +112,51 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         for module in free:
             del left[module]
     assert not {str(module): sorted(map(str, found & left.keys())) for module, found in left.items()}
+
+
+LARGEST_CIRCLE = 77
+"""Lower it with the circle."""
+
+
+def test_the_largest_circle_of_imports_does_not_grow() -> None:
+    """Modules of a circle are understood and changed together, also if some of their imports come late."""
+    circle = _largest_circle(ALL_IMPORTS)
+    names = sorted(map(str, circle))
+    assert len(names) <= LARGEST_CIRCLE, f"these import each other; remove an import that closes a circle: {names}"
+
+
+_Node = TypeVar("_Node")
+
+
+def _largest_circle(imports: Mapping[_Node, Collection[_Node]]) -> frozenset[_Node]:
+    """Return the most modules of which each imports each other, by way of others."""
+    reached = {module: _reached(module, imports) for module in imports}
+    circles = (frozenset(other for other in others if module in reached[other]) for module, others in reached.items())
+    return max(circles, key=len, default=frozenset())
+
+
+def _reached(module: _Node, imports: Mapping[_Node, Collection[_Node]]) -> set[_Node]:
+    reached: set[_Node] = set()
+    waiting = [module]
+    while waiting:
+        new = set(imports[waiting.pop()]) - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+@pytest.mark.parametrize(
+    ("imports", "circle"),
+    [
+        ({}, ""),
+        ({"a": "b", "b": "c", "c": ""}, ""),
+        ({"a": "b", "b": "a", "c": "ab"}, "ab"),
+        ({"a": "b", "b": "ca", "c": "d", "d": "e", "e": "c"}, "cde"),
+        ({"a": "b", "b": "c", "c": "ad", "d": "ef", "e": "c", "f": ""}, "abcde"),
+    ],
+)
+def test_the_largest_circle_is_found(imports: Mapping[str, str], circle: str) -> None:
+    assert _largest_circle(imports) == {*circle}
 
 
 @pytest.mark.parametrize(("half", "other"), [("client", "server"), ("server", "client")])

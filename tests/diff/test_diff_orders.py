@@ -12,6 +12,7 @@ import pytest
 
 import schema_edits
 from stubwright import cli
+from stubwright.diff.subsumption.orders import align
 from stubwright.jsonschema import dialects
 
 Json = Any
@@ -79,3 +80,45 @@ def test_what_is_reordered_is_cosmetic_at_most(
     status, changes = differences(tmp_path, sides[0], sides[1], capsys)
     assert status == 0
     assert {change["impact"] for change in changes} <= {"cosmetic"}
+
+
+def items(*values: Json) -> Json:
+    return {"type": "array", "items": {"enum": [*values]}}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"anyOf": [items(1), items(2)]}, {"anyOf": [items(2), items(1)]}),
+        ({"anyOf": [items(1, 2), items(3, 4)]}, {"anyOf": [items(4, 3), items(2, 1)]}),
+        (
+            {"oneOf": [{"properties": {"a": items(1, 2)}}, {"properties": {"a": items(3, 4)}}]},
+            {"oneOf": [{"properties": {"a": items(4, 3)}}, {"properties": {"a": items(2, 1)}}]},
+        ),
+        ({"allOf": [{"const": [1, 2]}, {"const": [2, 1]}]}, {"allOf": [{"const": [2, 1]}, {"const": [1, 2]}]}),
+    ],
+    ids=["items", "enum", "properties", "const"],
+)
+def test_alternatives_find_their_old_places(dialect: dialects.Dialect, old: Json, new: Json) -> None:
+    assert align(old, new, dialect) == old
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.name))
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({}, {"required": ["b", "a"], "properties": {"b": {"type": ["null", "string"]}, "a": {}}}),
+        ({}, {"anyOf": [{"type": "string"}, {"type": "null"}], "not": {"enum": [2, 1]}}),
+        ({"required": ["a"], "properties": {"a": {}}}, {}),
+        ({"type": "string"}, {"type": ["null", "string"]}),
+        ({"type": ["string", "null"]}, {"type": "string"}),
+        ({"items": [{"enum": [1, 2]}]}, {"items": {"enum": [2, 1]}}),
+        ({"items": {"enum": [1, 2]}}, {"items": [{"enum": [2, 1]}]}),
+        ({"properties": {"a": True}}, {"properties": {"a": {"enum": [2, 1]}}}),
+        ({"default": {"enum": [1, 2]}, "const": [1, 2]}, {"default": {"enum": [2, 1]}, "const": [2, 1]}),
+    ],
+    ids=["constraints", "alternatives", "removed", "more-types", "a-type", "item", "tuple", "boolean", "values"],
+)
+def test_what_has_no_order_to_take_over_stays(dialect: dialects.Dialect, old: Json, new: Json) -> None:
+    assert align(old, new, dialect) == new

@@ -253,6 +253,19 @@ def test_a_lock_in_conflict_is_read_as_both_sides() -> None:
     }
 
 
+@pytest.mark.parametrize("section", ["inputs", "tools"])
+def test_an_older_lock_in_conflict_owns_its_files_alone(section: str) -> None:
+    """Such a lock has more sections, whose entries look like those of files."""
+    made = lock.dump(lock.Lock("1", {"m": entry("sha256:" + "1" * 64, [("a.py", b"1")])}))
+    more = f'"{section}": {{\n        "other": "{digests.digest(b"2")}"\n      }}'
+    before = made.replace('"files": {', f'{more},\n      "files": {{')
+    after = made.replace("\n      }\n    }", f"\n      }},\n      {more}\n    }}")
+    for text in (before, after):
+        assert text != made
+        conflicting = text.replace('  "generator": "1",', '<<<<<<< HEAD\n  "generator": "1",\n=======\n>>>>>>> theirs')
+        assert lock.load(conflicting).manifests == {"m": lock.Entry("", {"a.py": frozenset({digests.digest(b"1")})})}
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"generator": "1", "manifests": []}', "\0", "[" * 100_000])
 def test_what_is_not_a_lock_is_refused(text: str) -> None:
     with pytest.raises(lock.LockError):

@@ -17,6 +17,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 _CONTENT: Final = "server/handlers/content.py"
 _CONTENT_TEST: Final = "tests/runtime/server/test_server_content.py::test_whatever_is_said_of_a_block_goes_out"
+_CURSOR_TEST: Final = "tests/runtime/server/test_server.py::test_a_cursor_that_was_never_given"
 _ANNOTATIONS: Final = "        annotations=_annotations(audience, priority, last_modified),\n"
 _FAILED: Final = 1  # what pytest exits with where tests ran and failed; other numbers are not a verdict
 
@@ -37,6 +38,7 @@ class Mutant:
 
 
 _ASKING: Final = "tests/runtime/server/test_input_requests.py"
+_REQUESTS: Final = "tests/runtime/http/test_http_requests.py"
 _MALFORMED: Final = "tests/runtime/server/test_server_malformed.py"
 
 MUTANTS: Final = (
@@ -107,6 +109,48 @@ MUTANTS: Final = (
         "if not self._progress.grows(done):",
         "if not self._progress.grows(done) and False:",
         "tests/runtime/server/test_input_requests.py::test_progress_that_does_not_grow_is_not_sent",
+    ),
+    Mutant(
+        16,
+        "client/features/list_pages.py",
+        "async def follow_pages(",
+        "if cursor is None:",
+        "if not cursor:",
+        "tests/runtime/client/test_client_callbacks.py::test_an_empty_cursor_leads_to_the_next_page",
+    ),
+    Mutant(17, "server/core/lists.py", "def page(", "if cursor is None", "if not cursor", _CURSOR_TEST),
+    Mutant(17, "server/core/core.py", "def _list(", "if cursor is None and", "if not cursor and", _CURSOR_TEST),
+    Mutant(
+        99,
+        "policy/windows.py",
+        "async def acquire_entry(",
+        "hits.popleft()",
+        "break",
+        "tests/runtime/policy/test_policy_limits.py::test_a_hit_leaves_its_window_while_later_ones_stay",
+    ),
+    Mutant(
+        28,
+        "server/features/input_requests.py",
+        "class InputRequests:",
+        'for key in state.get("asked", ()):',
+        "for key in responses or ():",
+        f"{_ASKING}::test_nothing_is_answered_before_it_is_asked",
+    ),
+    Mutant(
+        168,
+        "server/transports/http/bad_requests.py",
+        "def _find_mismatch(",
+        "if named and all(value == said for value in named):",
+        "if named:",
+        f"{_REQUESTS}::test_a_header_that_names_another_revision_is_a_mismatch",
+    ),
+    Mutant(
+        169,
+        "server/server.py",
+        "def _refuse_second_handshake(",
+        "ctx.session.client_params is not None",
+        "False",
+        f"{_REQUESTS}::test_a_session_shakes_hands_once",
     ),
 )
 

@@ -533,6 +533,17 @@ async def test_lists_are_whole_and_new(kind: str) -> None:
     assert len(handling.seen) == 24
 
 
+@pytest.mark.parametrize("kind", ["memory", "pipe legacy"])
+async def test_an_empty_cursor_leads_to_the_next_page(kind: str) -> None:
+    async def page(ctx: Any) -> Mapping[str, Any]:
+        is_first = "cursor" not in (ctx.params or {})
+        more = {"nextCursor": ""} if is_first else {}
+        return {"prompts": [{"name": "first" if is_first else "last"}], "ttlMs": 0, "cacheScope": "private", **more}
+
+    async with _town(kind, Handling(prompts_list=page)) as client:
+        assert [entry.name for entry in await list_prompts(client)] == ["first", "last"]
+
+
 @pytest.mark.parametrize(
     ("follows", "message"),
     [

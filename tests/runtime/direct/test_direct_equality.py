@@ -53,6 +53,7 @@ REQUESTS: Sequence[tuple[str, Mapping[str, Any] | None]] = (
     ("server/discover", None),
     ("tools/list", None),
     ("tools/list", {"cursor": "nowhere"}),
+    ("tools/list", {"cursor": ""}),
     ("resources/list", {}),
     ("resources/templates/list", {}),
     ("resources/read", {"uri": "docs://a"}),

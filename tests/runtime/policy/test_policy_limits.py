@@ -112,6 +112,14 @@ Moving.TestCase.settings = settings(max_examples=60, stateful_step_count=30, dea
 TestMoving = Moving.TestCase
 
 
+async def test_a_hit_leaves_its_window_while_later_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = (0.0, 0.5, 0.75, 1.25, 1.375, 1.5)
+    monkeypatch.setattr(windows, "time", SimpleNamespace(monotonic=iter(times).__next__))
+    kept = Windows()
+    fits = [await kept.acquire_entry("ann", 2, 1) for _ in times]
+    assert fits == [True, True, False, True, False, True]
+
+
 class Places(RuleBasedStateMachine):
     """`_Slots` against a number and a line, with waits that are cancelled."""
 

@@ -103,8 +103,11 @@ async def test_tools_go_out_as_the_manifest_has_them(package: Any, revision: str
     assert rest == (modern if revision == "2026-07-28" else {})
 
 
-async def test_a_cursor_that_was_never_given(package: Any) -> None:
-    (answer,) = await exchange(serve(package), "2025-11-25", ("tools/list", {"cursor": "x"}))
+@pytest.mark.parametrize("cursor", ["x", ""], ids=["unknown", "empty"])
+async def test_a_cursor_that_was_never_given(package: Any, cursor: str) -> None:
+    """An empty string is a cursor, too: it does not stand for the first page, which is kept by then."""
+    first, answer = await exchange(serve(package), "2025-11-25", ("tools/list", {}), ("tools/list", {"cursor": cursor}))
+    assert "error" not in first
     assert answer == {"error": {"code": -32602, "message": "Invalid cursor"}}
 
 
