@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HINT: Final = (
     "breakpoint() is passed over, since standard input belongs to the MCP client: use `stubwright dev` in a terminal, "
-    "or set PYTHONBREAKPOINT to a debugger that needs no terminal, such as debugpy.breakpoint"
+    "or start the server under a debugger that needs none, as with `python -m debugpy --listen 5678 -m …`"
 )
 
 
