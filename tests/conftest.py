@@ -29,6 +29,12 @@ def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["STUBWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """Run async tests on asyncio alone: older versions of anyio's plugin run them on trio too, which is not needed."""
+    return "asyncio"
+
+
 @pytest.fixture
 def nothing_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no variables here that a server which ends may have needed, so that no error names them."""

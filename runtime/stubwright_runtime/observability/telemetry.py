@@ -62,13 +62,9 @@ PIPE: Final[Mapping[str, AttributeValue]] = {"network.transport": "pipe"}
 
 def create_histogram(name: str, description: str) -> metrics.Histogram:
     """Create a metric of durations in seconds."""
-    meter = metrics.get_meter("stubwright")
-    try:
-        return meter.create_histogram(
-            name, unit="s", description=description, explicit_bucket_boundaries_advisory=_BOUNDARIES
-        )
-    except TypeError:  # before 1.30, which has no such parameter
-        return meter.create_histogram(name, unit="s", description=description)
+    return metrics.get_meter("stubwright").create_histogram(
+        name, unit="s", description=description, explicit_bucket_boundaries_advisory=_BOUNDARIES
+    )
 
 
 def is_method(method: str) -> bool:
