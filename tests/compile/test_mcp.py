@@ -39,7 +39,7 @@ def test_a_list_has_the_capability_that_changes_are_told_by() -> None:
 
 FEATURES = {
     "2024-11-05": {"handshake"},
-    "2025-03-26": {"handshake", "annotations", "audio"},
+    "2025-03-26": {"handshake", "annotations", "audio", "batches"},
     "2025-06-18": {"handshake", "annotations", "audio", "elicitation", "resource_links"},
     "2025-11-25": {
         *("handshake", "annotations", "audio", "resource_links"),

@@ -15,6 +15,7 @@ Feature: TypeAlias = Literal[
     "annotations",
     "any_output",
     "audio",
+    "batches",
     "cache_hints",
     "choices",
     "elicitation",
@@ -31,6 +32,7 @@ Feature: TypeAlias = Literal[
 - `annotations`: hints of tools (2025-03-26, server/tools).
 - `any_output`: an `outputSchema` and structured content of any kind (2026-07-28, server/tools).
 - `audio`: audio content (2025-03-26, server/tools).
+- `batches`: several messages at once (2025-03-26 alone, basic).
 - `cache_hints`: `ttlMs` and `cacheScope` of lists and resources (2026-07-28, server/utilities/caching).
 - `choices`: titled and multiple choices in forms (2025-11-25, client/elicitation).
 - `elicitation`: questions to the user (2025-06-18, client/elicitation).
@@ -86,11 +88,11 @@ _NAMED: Final = frozenset({"title", "_meta"})
 
 _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping[str, frozenset[str]]], ...]] = (
     ("2024-11-05", _NONE, _NONE, {}),
-    ("2025-03-26", frozenset({"annotations", "audio"}), _NONE, {"tools": frozenset({"annotations"})}),
+    ("2025-03-26", frozenset({"annotations", "audio", "batches"}), _NONE, {"tools": frozenset({"annotations"})}),
     (
         "2025-06-18",
         frozenset({"elicitation", "resource_links"}),
-        _NONE,
+        frozenset({"batches"}),
         {
             "server": frozenset({"title"}),
             "tools": _NAMED | {"outputSchema"},

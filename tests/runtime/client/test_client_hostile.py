@@ -22,6 +22,7 @@ import pytest
 import hostile
 from hostile import HANDSHAKE, STATELESS, Attacker, Said, events, filled, listening
 from stubwright_runtime.client.core.errors import InvalidResult, ResultTooLarge
+from stubwright_runtime.client.features.drift import DriftError
 from stubwright_runtime.client.features.live import list_prompts, list_resource_templates, list_resources, list_tools
 from stubwright_runtime.client.features.primitives import PrimitivesBinding
 from stubwright_runtime.client.transports.bounds import Bounds, TooLargeError
@@ -272,18 +273,42 @@ HARMLESS: Final = {
 }
 
 
+_WHOLE: Final[dict[str, dict[str, Any]]] = {
+    "tools/call": {"content": [], "structuredContent": {"area": 2}},
+    "resources/read": {"contents": []},
+    "prompts/get": {"messages": []},
+    "completion/complete": {"completion": {"values": []}},
+    "tools/list": {"tools": []},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+    "prompts/list": {"prompts": []},
+}
+"""A result of each kind, without its `resultType`."""
+
+
+@pytest.mark.parametrize("method", list(KINDS))
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-async def test_a_result_of_an_unknown_kind_is_none(transport: str, era: str, tmp_path: Path) -> None:
-    attacker = Attacker(transport, era, "tools/call", tmp_path)
+async def test_a_result_of_an_unknown_kind_is_none(transport: str, era: str, method: str, tmp_path: Path) -> None:
+    attacker = Attacker(transport, era, method, tmp_path)
+    whole = {**_WHOLE[method], "ttlMs": 0, "cacheScope": "private"}
     with attacker.target() as target:
         async with ShapeClient.connect(target, timeout=_BOUND) as client:
-            attacker.say(MESSAGES["resultType: unknown"].encode())
-            if era == HANDSHAKE:
-                assert await client.ping() == []  # these revisions have no such key, and others are left aside
-                return
-            with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
-                await client.ping()
+            for kind in ("complete", "perhaps"):
+                attacker.say(_result(json.dumps({"resultType": kind, **whole})).encode())
+                if era == HANDSHAKE or kind == "complete":
+                    await KINDS[method](client)  # older revisions have no such key, and others are left aside
+                else:
+                    with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
+                        await KINDS[method](client)
+
+
+async def test_a_list_of_an_unknown_kind_is_not_compared(tmp_path: Path) -> None:
+    attacker = Attacker("stdio", STATELESS, "tools/list", tmp_path)
+    attacker.say(_result('{"resultType":"perhaps","tools":[],"ttlMs":0,"cacheScope":"private"}').encode())
+    with attacker.target() as target, pytest.raises(DriftError, match="its resultType is 'perhaps'"):
+        async with ShapeClient.connect(target, timeout=_BOUND, drift="error"):
+            pass
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -126,6 +126,45 @@ async def test_a_server_that_makes_no_task_of_a_tool_is_told_apart(shop: Any) ->
             await client.tasks.ship_order(order_id="7")
 
 
+class _Unknown(Tasking):
+    """A server whose answers about tasks are of a kind that nobody knows."""
+
+    def __init__(self, method: str, *states: Any, **options: Any) -> None:
+        super().__init__([*states, "working"], interval=10, **options)
+        self._method = method
+
+    async def _update(self, ctx: Any) -> Any:
+        return {**await super()._update(ctx), "resultType": "perhaps" if self._method == "update" else "complete"}
+
+    async def _cancel(self, ctx: Any) -> Any:
+        return {**await super()._cancel(ctx), "resultType": "perhaps" if self._method == "cancel" else "complete"}
+
+    def _wire(self, ctx: Any, state: Any) -> dict[str, Any]:
+        is_odd = self._method == "get" and len(self.seen) > 1
+        return {**super()._wire(ctx, state), **({"resultType": "perhaps"} if is_odd else {})}
+
+
+async def test_an_answer_about_a_task_of_an_unknown_kind_is_none(shop: Any) -> None:
+    async with _connected(shop, "memory", _Unknown("get")) as client:
+        with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
+            await (await client.tasks.ship_order(order_id="7"))
+    async with _connected(shop, "memory", _Unknown("cancel")) as client:
+        with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
+            await (await client.tasks.ship_order(order_id="7")).cancel()
+    odd = {"resultType": "perhaps", **ORDER}
+    async with _connected(shop, "memory", _Unknown("none", "completed", result=odd)) as client:
+        with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
+            await (await client.tasks.ship_order(order_id="7"))
+
+
+async def test_an_update_of_a_task_of_an_unknown_kind_is_none(shop: Any) -> None:
+    asking = {"status": "input_required", "inputRequests": {"a": question()}}
+    server = _Unknown("update", asking)
+    async with _connected(shop, "memory", server, on_question=lambda _: {"name": "me"}) as client:
+        with pytest.raises(mcp.MCPError, match="its resultType is 'perhaps'"):
+            await (await client.tasks.ship_order(order_id="7"))
+
+
 @pytest.mark.parametrize("kind", ERAS)
 async def test_a_server_may_answer_at_once(shop: Any, kind: str) -> None:
     events: list[Any] = []

@@ -157,7 +157,9 @@ class Session:
 
         async def page(cursor: str | None) -> _Page:
             async with self._request(options, options.timeout):
-                return await fetch(cursor=cursor, cache_mode="refresh")
+                answer = await fetch(cursor=cursor, cache_mode="refresh")
+            self.check_kind(answer)
+            return answer
 
         return fetch_pages(page, options.max_result_bytes)
 
@@ -259,11 +261,15 @@ class Session:
                 if read is None:
                     raise
                 answer = read(error)
-        self._check_kind(answer)
+        self.check_kind(answer)
         return answer
 
-    def _check_kind(self, answer: BaseModel) -> None:
-        """Refuse a result of a kind that this client does not know (MCP 2026-07-28, basic, "Result Type")."""
+    def check_kind(self, answer: BaseModel) -> None:
+        """Refuse a result of a kind that this client does not know (MCP 2026-07-28, basic, "Result Type").
+
+        Raises:
+            mcp.MCPError: It is none of those (`PARSE_ERROR`).
+        """
         from mcp import MCPError
         from mcp_types import PARSE_ERROR
 

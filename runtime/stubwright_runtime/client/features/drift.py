@@ -49,6 +49,7 @@ class _Page(PaginatedResult):
     """A page of `tools/list`, its tools as they came."""
 
     tools: list[dict[str, Any]]
+    result_type: str = "complete"
 
 
 _CHANGES: Final = 20

@@ -23,6 +23,7 @@ from mcp_types import (
     CallToolResult,
     CancelTaskRequest,
     CancelTaskRequestParams,
+    EmptyResult,
     GetTaskPayloadRequest,
     GetTaskPayloadRequestParams,
     GetTaskRequest,
@@ -33,7 +34,6 @@ from mcp_types import (
     PaginatedRequestParams,
     PaginatedResult,
     Request,
-    Result,
     TaskMetadata,
 )
 from pydantic import BaseModel, Discriminator, Tag, TypeAdapter, ValidationError
@@ -216,7 +216,7 @@ class TaskRequests:
             for key, answer in answers.items()
         }
         request = _Update(method="tasks/update", params={"taskId": task, "inputResponses": wire})
-        await self.session.send(request, Result, self.options, is_asked_in=False)
+        await self.session.send(request, EmptyResult, self.options, is_asked_in=False)
 
     async def cancel(self, task: str) -> None:
         """Ask for a task to be cancelled; of one that has ended, or is not known, the next look at it says so.
@@ -231,7 +231,7 @@ class TaskRequests:
                 raise TasksUnsupported("the server cannot cancel tasks; this one goes on")
             request = CancelTaskRequest(params=CancelTaskRequestParams(task_id=task))
         try:
-            await self.session.send(request, Result, self.options, is_asked_in=False)
+            await self.session.send(request, EmptyResult, self.options, is_asked_in=False)
         except MCPError as error:
             if error.code != INVALID_PARAMS:
                 raise
@@ -247,9 +247,11 @@ class TaskRequests:
             raise _broken(f"its result has {len(blocks):,} blocks, more than {MOST_BLOCKS:,}")
         left_out = {"resultType": "complete", **({"content": []} if "structuredContent" in result else {})}
         try:
-            return CallToolResult.model_validate({**left_out, **result}, by_name=False)
+            answer = CallToolResult.model_validate({**left_out, **result}, by_name=False)
         except ValidationError as error:
             raise _broken(describe_problems(error)) from None
+        self.session.check_kind(answer)
+        return answer
 
     @property
     def _revision(self) -> str:

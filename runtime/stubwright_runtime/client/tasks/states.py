@@ -63,6 +63,7 @@ class WireTask(BaseModel):
     input_requests: dict[str, Any] | None = Field(None, alias="inputRequests")
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+    result_type: str | None = Field(None, alias="resultType")
 
     def state(self, *, is_clean: bool) -> ToolTaskState:
         """What callers are told of it; `is_clean` says whether the words are cleaned of what a terminal obeys."""

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 HANDED_OVER: Final = "stubwright.run"
 """The run of a request that was handed over."""
 
+REVISION: Final = "stubwright.revision"
+"""The revision that a handshake comes to."""
+
 WANTS: Final = "stubwright.wants"
 """What the session of a request wants to hear."""
 

@@ -125,7 +125,7 @@ def asgi_app(
     streams = Streams(max_listeners, max_listeners_each)
     awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
 
-    def converse(sessions: Sessions) -> Conversations:
+    def converse(sessions: Sessions, endpoint: ASGIApp) -> Conversations:
         from .conversation import Conversations
 
         return Conversations(
@@ -139,6 +139,7 @@ def asgi_app(
             most=max_sessions,
             stateless=stateless,
             sessions=sessions,
+            endpoint=endpoint,
         )
 
     core.has_sessions = not stateless

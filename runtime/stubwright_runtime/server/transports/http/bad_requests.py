@@ -3,7 +3,7 @@
 Takes and gives ASGI. The SDK makes notifications of requests whose id is wrong, reads numbers that JSON does not have,
 and says what its library for data says of its own classes; so what it gets is well-formed. What is not is refused as on
 stdio, with the same codes and words. The SDK also picks the era of a request by its header alone, and looks into the
-body only in the newer one.
+body only in the newer one. It knows no batches, so each of their messages comes by itself.
 """
 
 from __future__ import annotations
@@ -11,15 +11,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
+from starlette.datastructures import Headers
 
 from ....mcp.errors import HEADER_MISMATCH
+from ....mcp.revisions import UNNAMED, Revision, negotiate
 from ....mcp.vocabulary import PROTOCOL_VERSION_META_KEY
 from ....observability.logs import Tally, log
 from ....values.sanitizing import clean
+from ...direct.keys import REVISION
+from ..batches import answer_batch
 from ..framing import incoming
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ..framing import Incoming
 
 _LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a body; the SDK refuses what is larger."""
@@ -28,9 +36,17 @@ _LARGEST: Final = 4 * 1024 * 1024
 class BadRequests:
     """Passes requests on that are messages."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Take the application that answers them."""
+    def __init__(self, app: ASGIApp, endpoint: ASGIApp, find_revision: Callable[[str | None, str], str | None]) -> None:
+        """Take what answers them.
+
+        Args:
+            app: Answers them.
+            endpoint: Answers each message of a batch.
+            find_revision: Returns the revision of a session, if there is one; it also takes what the request names.
+        """
         self._app = app
+        self._endpoint = endpoint
+        self._find_revision = find_revision
         self._refused = Tally(log(), "requests refused: %d; of the last: %s")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,10 +61,18 @@ class BadRequests:
             size += len(messages[-1].get("body", b""))
         is_whole = messages[-1]["type"] == "http.request" and size <= _LARGEST
         body = b"".join(message.get("body", b"") for message in messages)
-        if is_whole and (refusal := _refuse(body, scope)) is not None:
-            self._refused.count(refusal.error.message)
-            await _answer(send, refusal)
-            return
+        if is_whole:
+            entries = [*incoming(body)]
+            is_batch = body.lstrip()[:1] == b"["
+            if is_batch and any(entry.message for entry in entries) and self._takes_batches(scope):
+                await answer_batch(entries, self._endpoint, scope, receive, send)
+                return
+            if (refusal := _refuse(entries, scope, is_batch=is_batch)) is not None:
+                self._refused.count(refusal.error.message)
+                await _answer(send, refusal)
+                return
+            if (revision := _find_handshake(entries)) is not None:
+                scope = {**scope, REVISION: revision}
         waiting = iter(messages)
 
         async def again() -> Message:
@@ -56,13 +80,27 @@ class BadRequests:
 
         await self._app(scope, again, send)
 
+    def _takes_batches(self, scope: Scope) -> bool:
+        """Return whether a request is of a revision that has batches."""
+        headers = Headers(scope=scope)
+        named = headers.get("mcp-protocol-version", UNNAMED)
+        revision = self._find_revision(headers.get("mcp-session-id"), named)
+        return revision is not None and all(Revision.of(date).has("batches") for date in (named, revision))
 
-def _refuse(body: bytes, scope: Scope) -> JSONRPCError | None:
+
+def _find_handshake(entries: Sequence[Incoming]) -> str | None:
+    """Return the revision that a handshake comes to, if the message is one."""
+    message = entries[0].message
+    if not isinstance(message, JSONRPCRequest) or message.method != "initialize":
+        return None
+    return negotiate(str((message.params or {}).get("protocolVersion")))
+
+
+def _refuse(entries: Sequence[Incoming], scope: Scope, *, is_batch: bool) -> JSONRPCError | None:
     """Return what answers a body that is not one message, or not what its header says; `None` if it is."""
-    entries = [*incoming(body)]
     if not entries:
         return _refusal(PARSE_ERROR, "is empty")
-    if body.lstrip()[:1] == b"[" and not (entries[0].problem or "").startswith("is not valid JSON"):
+    if is_batch and not (entries[0].problem or "").startswith("is not valid JSON"):
         return _refusal(INVALID_REQUEST, "is a batch; send each message in a request of its own")
     [entry] = entries
     if entry.problem is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from ....sdk.http import (
     StreamableHTTPASGIApp,
@@ -17,7 +17,7 @@ from ....sdk.http import (
     TransportSecuritySettings,
 )
 from ...core.principal import ANONYMOUS, current
-from ...direct.keys import WANTS
+from ...direct.keys import REVISION, WANTS
 from ...server import PackageServer
 from .bad_requests import BadRequests
 from .replay import Archive
@@ -62,6 +62,7 @@ class Conversations:
         most: int,
         stateless: bool,
         sessions: Sessions,
+        endpoint: ASGIApp,
     ) -> None:
         """Build what answers.
 
@@ -76,6 +77,7 @@ class Conversations:
             most: How many sessions may be open.
             stateless: Whether there are none.
             sessions: Those that have shaken hands without the SDK, which count, too.
+            endpoint: Answers each message of a batch.
         """
         server = PackageServer(core)
         server.limit_listeners(streams)
@@ -91,11 +93,11 @@ class Conversations:
             stateless=stateless,
         )
         manager.others = sessions
-        endpoint: ASGIApp = StreamableHTTPASGIApp(manager)
+        app: ASGIApp = StreamableHTTPASGIApp(manager)
         if awaited is not None:
             manager.awaited = awaited
-            endpoint = Resumption(endpoint, awaited, security)
-        self._app: ASGIApp = Uploads(BadRequests(Bounded(endpoint, every_get=stateless)))
+            app = Resumption(app, awaited, security)
+        self._app: ASGIApp = Uploads(BadRequests(Bounded(app, every_get=stateless), endpoint, manager.find_revision))
         self._running: asyncio.Task[None] | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
 
@@ -154,6 +156,8 @@ class _Manager(StreamableHTTPSessionManager):
         self._adopted: set[str] = set()
         self._unready: WeakSet[StreamableHTTPServerTransport] = WeakSet()
         """Those of adoptions that have not succeeded."""
+        self._revisions: WeakKeyDictionary[StreamableHTTPServerTransport, str] = WeakKeyDictionary()
+        """The revisions that their handshakes came to."""
 
     @property
     def event_store(self) -> EventStore | None:
@@ -185,7 +189,13 @@ class _Manager(StreamableHTTPSessionManager):
             self._session_owners[session.id] = session.owner  # type: ignore[assignment]
         headers = [entry for entry in scope["headers"] if entry[0] in _PASSED_ON]
         headers += [(b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream")]
-        shaking = {**scope, "method": "POST", "headers": headers, WANTS: session.client.wants}
+        shaking = {
+            **scope,
+            "method": "POST",
+            "headers": headers,
+            WANTS: session.client.wants,
+            REVISION: session.client.revision,
+        }
         hello = _HELLO % (session.client.opening or b"{}")
         try:
             await self._serve_opening_request(transport, shaking, _body(hello), _ignore)
@@ -198,6 +208,25 @@ class _Manager(StreamableHTTPSessionManager):
         if self._server_instances.get(session.id) is not transport:
             raise RuntimeError("a session could not be adopted")
         self._unready.discard(transport)
+
+    def find_revision(self, session: str | None, named: str) -> str | None:
+        """Return the revision of a session, or of a request that has none; `None` if it needs one first.
+
+        Args:
+            session: What the request names; one that is not there will be refused as such.
+            named: The revision that the request names.
+        """
+        if session is None:
+            return named if self.stateless else None
+        transport = self._server_instances.get(session)
+        return named if transport is None else self._revisions.get(transport)
+
+    async def _serve_opening_request(
+        self, http_transport: StreamableHTTPServerTransport, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        if REVISION in scope:
+            self._revisions[http_transport] = scope[REVISION]
+        await super()._serve_opening_request(http_transport, scope, receive, send)
 
     async def end(self, name: str) -> None:
         """End a session."""

@@ -45,7 +45,7 @@ from .uploads import SECONDS, SlowUploads
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 
-    from starlette.types import Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ...core.core import Core
     from ...core.exchange import Result
@@ -108,7 +108,7 @@ class DirectHttp:
     def __init__(
         self,
         core: Core,
-        converse: Callable[[Sessions], Conversations],
+        converse: Callable[[Sessions, ASGIApp], Conversations],
         hosts: Allowed,
         origins: Allowed,
         *,
@@ -120,7 +120,7 @@ class DirectHttp:
 
         Args:
             core: The server.
-            converse: Makes the SDK's half; it takes the sessions, to ask and to tell.
+            converse: Makes the SDK's half; it takes the sessions, to ask and to tell, and this endpoint.
             hosts: The hosts to answer.
             origins: The origins to answer.
             most: How many sessions may be open.
@@ -392,7 +392,7 @@ class DirectHttp:
         if self._conversations is None:
             async with self._loading:
                 if self._conversations is None:
-                    conversations = self._converse(self._sessions)
+                    conversations = self._converse(self._sessions, self)
                     await conversations.start(self._context.copy())
                     self._conversations = conversations
         return self._conversations

@@ -1,0 +1,153 @@
+"""Batches over HTTP (MCP 2025-03-26, basic, "Batching"): each of their messages is answered as if it had come alone.
+
+Takes the messages of one body, and the endpoint for single ones; gives one stream of events that has all answers, or
+202 if there is nothing to answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Final
+
+from ..direct.keys import WIRE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcp_types import JSONRPCMessage
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from .framing import Incoming
+
+_STREAM: Final = b"text/event-stream"
+
+_ANSWERED: Final = (200, 400)
+"""The statuses of answers to a message; others, such as 404, are about the whole request."""
+
+_CURSOR: Final = re.compile(rb"^(?:id|retry):[^\n]*\n", re.MULTILINE)
+"""What invites clients to come back for the rest of a stream: they would get the rest of one answer only."""
+
+
+async def answer_batch(
+    entries: Sequence[Incoming], endpoint: ASGIApp, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Answer a batch.
+
+    Args:
+        entries: Its messages.
+        endpoint: Answers a request that has one message.
+        scope: The request, whose body has been read.
+        receive: Tells when the client leaves.
+        send: Takes the answer.
+    """
+    replies = _Replies(send)
+    is_gone = asyncio.Event()
+    watching = asyncio.create_task(_watch(receive, is_gone))
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for entry in entries:
+                if entry.answer is not None:
+                    await replies.add(_event(_to_json(entry.answer)))
+                if entry.message is not None:
+                    tasks.create_task(_post(_to_json(entry.message), endpoint, scope, is_gone, replies))
+        await replies.end()
+    finally:
+        watching.cancel()
+
+
+async def _watch(receive: Receive, is_gone: asyncio.Event) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    is_gone.set()
+
+
+async def _post(body: bytes, endpoint: ASGIApp, scope: Scope, is_gone: asyncio.Event, replies: _Replies) -> None:
+    """Send one message of a batch to the endpoint."""
+    bodies: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        if not bodies:
+            await is_gone.wait()
+            return {"type": "http.disconnect"}
+        return bodies.pop()
+
+    headers = [each for each in scope["headers"] if each[0] not in (b"content-length", b"transfer-encoding")]
+    headers.append((b"content-length", str(len(body)).encode()))
+    single = {key: value for key, value in scope.items() if key != WIRE}  # which knows of the one answer to all
+    await endpoint({**single, "headers": headers}, receive, _Reply(replies).send)
+
+
+class _Replies:
+    """The answer to a batch."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_begun = self._is_over = False
+        self._sending = asyncio.Lock()
+
+    async def add(self, event: bytes) -> None:
+        """Send an event of the stream."""
+        async with self._sending:
+            if self._is_over:
+                return
+            if not self._is_begun:
+                self._is_begun = True
+                await self._start(200, [(b"content-type", _STREAM), (b"cache-control", b"no-cache, no-transform")])
+            await self._send({"type": "http.response.body", "body": event, "more_body": True})
+
+    async def refuse(self, start: Message, body: bytes) -> None:
+        """Answer the whole batch with the refusal of one of its messages, unless something has been sent."""
+        async with self._sending:
+            if not self._is_begun and not self._is_over:
+                self._is_over = True
+                await self._send(start)
+                await self._send({"type": "http.response.body", "body": body})
+
+    async def end(self) -> None:
+        """End the stream; if there is none, no message wanted an answer."""
+        async with self._sending:
+            if self._is_over:
+                return
+            self._is_over = True
+            if not self._is_begun:
+                await self._start(202, [(b"content-length", b"0")])
+            await self._send({"type": "http.response.body", "body": b""})
+
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+class _Reply:
+    """The answer to one message of a batch."""
+
+    def __init__(self, replies: _Replies) -> None:
+        self._replies = replies
+        self._start: Message = {}
+        self._body = b""
+
+    async def send(self, message: Message) -> None:
+        """Take a part of the answer."""
+        if message["type"] == "http.response.start":
+            self._start = message
+        elif dict(self._start["headers"]).get(b"content-type", b"").startswith(_STREAM):
+            if event := _CURSOR.sub(b"", message.get("body", b"")):
+                await self._replies.add(event)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._end()
+
+    async def _end(self) -> None:
+        if self._start["status"] in _ANSWERED:
+            await self._replies.add(_event(self._body))
+        elif self._start["status"] != 202:
+            await self._replies.refuse(self._start, self._body)
+
+
+def _event(message: bytes) -> bytes:
+    return b"event: message\r\ndata: %b\r\n\r\n" % message
+
+
+def _to_json(message: JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
