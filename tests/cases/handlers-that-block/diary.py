@@ -10,7 +10,8 @@ from diary_mcp import DiaryHandlers
 class Diary(DiaryHandlers):
     async def write(self, args, ctx) -> str:
         t.sleep(1)
-        page = requests.get("https://example.com/é"); subprocess.run(["true"])
+        page = requests.get("https://example.com/é")
+        subprocess.run(["true"])
         await asyncio.to_thread(requests.get, "https://example.com")
         return await self._fetch() + page.text
 
