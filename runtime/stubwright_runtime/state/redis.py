@@ -52,6 +52,9 @@ _CONNECTIONS: Final = 64
 _READY: Final = 1.0
 """Seconds that a start waits for the store, before it goes on without."""
 
+_CANCELLING: Final = 0.5
+"""Seconds after which what was cancelled is cancelled again."""
+
 _LONGEST_REST: Final = 2.0
 """Seconds between two attempts to hear the store again, at most."""
 
@@ -403,8 +406,9 @@ class RedisStore:
         try:
             yield
         finally:
-            pump.cancel()
-            await asyncio.wait([pump])
+            while not pump.done():  # the library may take a cancellation for a lost connection, while it connects
+                pump.cancel()
+                await asyncio.wait([pump], timeout=_CANCELLING)
             await self.pool.disconnect()
 
     async def _pump(self, heard: asyncio.Event) -> None:

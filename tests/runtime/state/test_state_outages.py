@@ -19,6 +19,7 @@ import fake_redis
 from fake_redis import HUNG, STATES, STOPPED, WELL, FakeRedis
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.state import outages
+from stubwright_runtime.state import redis as redis_store
 from stubwright_runtime.state.outages import Outages, one_deadline
 from stubwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
@@ -414,3 +415,26 @@ async def test_failures_that_sent_nothing_did_nothing(redis_url: str) -> None:
                 raise error
         assert told.value.is_unknown is is_unknown, error
         found.found(writes=True)
+
+
+async def test_a_store_ends_though_the_library_takes_its_end_for_a_lost_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redis_store, "_CANCELLING", 0.01)
+    package: Any = SimpleNamespace(name="x_mcp", manifest={"server": {"name": "x"}})
+    store = redis_store.redis_store("redis://127.0.0.1:1", package)
+    swallowed: list[bool] = []
+
+    async def pump(heard: asyncio.Event) -> None:
+        heard.set()
+        for _ in range(2):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                swallowed.append(True)
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(store, "_pump", pump)
+    async with asyncio.timeout(10), store.run():
+        pass
+    assert swallowed == [True, True]
