@@ -129,14 +129,6 @@ MUTANTS: Final = (
         "tests/runtime/policy/test_policy_limits.py::test_a_hit_leaves_its_window_while_later_ones_stay",
     ),
     Mutant(
-        28,
-        "server/features/input_requests.py",
-        "class InputRequests:",
-        'for key in state.get("asked", ()):',
-        "for key in responses or ():",
-        f"{_ASKING}::test_nothing_is_answered_before_it_is_asked",
-    ),
-    Mutant(
         168,
         "server/transports/http/bad_requests.py",
         "def _find_mismatch(",

@@ -397,26 +397,6 @@ async def test_leave_cannot_be_given_before_it_is_asked_for(package: ModuleType)
     assert list(asked["inputRequests"]) == ["stubwright.confirm"]
 
 
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("tools/call", {"name": "ask"}),
-        ("prompts/get", {"name": "hello"}),
-        ("resources/read", {"uri": "page://a"}),
-    ],
-)
-async def test_nothing_is_answered_before_it_is_asked(method: str, params: Any, package: ModuleType) -> None:
-    async def ask(args: Any, ctx: Any) -> str:
-        return str((await ctx.ask.who()).name)
-
-    made = server(package, ask, prompt_hello=ask, read_page=ask)
-    answered = {**params, "inputResponses": {"who": ACCEPT}, **CAN}
-    [asked] = await exchange(made, "2026-07-28", (method, answered))
-    assert list(asked["inputRequests"]) == ["who"]
-    [done] = await exchange(made, "2026-07-28", (method, {**answered, "requestState": asked["requestState"]}))
-    assert done["resultType"] == "complete"
-
-
 async def test_only_pages_of_the_web_are_opened(package: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
     async def ask(args: Any, ctx: Any) -> str:
         return str(await ctx.ask.sign_in("javascript:alert(1)"))
@@ -721,8 +701,7 @@ async def test_answers_of_any_shape_do_no_harm(package: ModuleType) -> None:
     content = {"action": "accept", "content": {"name": 1}}
     answers: list[Any] = [5, None, [], {"action": "maybe"}, {"action": "accept"}, content]
     for answer in answers:
-        state = (await first_round(made))["requestState"]
-        [asked] = await rounds(made, {"inputResponses": {"who": answer}, "requestState": state})
+        [asked] = await rounds(made, {"inputResponses": {"who": answer}})
         assert "error" in asked or list(asked["inputRequests"]) == ["who"]
 
 

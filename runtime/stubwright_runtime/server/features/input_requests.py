@@ -54,7 +54,7 @@ _TRIES: Final = 3
 """How often a question is asked where the answers do not fit it, or do not come with the next round."""
 
 OURS: Final = "stubwright."
-"""How the names of questions begin that the server asks for itself."""
+"""How the names of questions begin that the server asks for itself; they are not answered before they are asked."""
 
 _TURNS: Final = 2
 """Turns of the event loop in which questions that are awaited together become one round."""
@@ -139,13 +139,13 @@ class InputRequests:
             peer: The client.
             revision: The revision that it speaks.
             state: What `run` gave as `requestState` in the last round, decrypted; `None` in the first.
-            responses: The request's `inputResponses`. Those to what the last round did not ask do not count; before the
-                first, nothing was asked.
+            responses: The request's `inputResponses`. Those to what the last round did not ask are left aside.
             slot: What the request takes up, which rests while an answer is waited for.
         """
         self._peer = peer
         self._occupancy = slot or Slot()
         self.revision = revision
+        asked: Any = None if state is None else state["asked"]
         state = state or {}
         self._answers: dict[str, Any] = dict(state.get("answers", {}))
         self._done: dict[str, Any] = dict(state.get("done", {}))
@@ -154,9 +154,9 @@ class InputRequests:
         self._asked: dict[str, int] = {}
         self._pending: dict[str, dict[str, Any]] = {}
         self._missing: list[dict[str, Any]] = []
-        for key in state.get("asked", ()):
-            if responses is not None and key in responses:
-                self._answers.setdefault(key, responses[key])
+        for key, response in (responses or {}).items():
+            if key in asked if asked is not None else not key.startswith(OURS):
+                self._answers.setdefault(key, response)
 
     @property
     def pending(self) -> Mapping[str, dict[str, Any]]:
