@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from ..mcp.revisions import Revision
 from ..observability.logs import redact_library_logs
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY
@@ -227,7 +228,8 @@ async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallN
 
 async def _refuse_second_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Refuse a handshake after the first: it would change the revision under way (MCP 2025-11-25, basic/lifecycle)."""
-    if ctx.method == "initialize" and ctx.session.client_params is not None:
+    has_handshake = Revision.of(ctx.protocol_version).has("handshake")
+    if ctx.method == "initialize" and has_handshake and ctx.session.client_params is not None:
         text = "The connection is initialized already; send initialize once, as its first request"
         raise MCPError(types.INVALID_REQUEST, text)
     return await call_next(ctx)
