@@ -78,8 +78,8 @@ MUTANTS: Final = (
         89,
         "server/transports/http/bad_requests.py",
         "async def __call__(",
-        "if is_whole and (refusal",
-        "if False and (refusal",
+        "if (refusal :=",
+        "if False and (refusal :=",
         f"{_MALFORMED}::test_each_malformed_body_is_answered_and_a_good_call_after_it",
     ),
     Mutant(
