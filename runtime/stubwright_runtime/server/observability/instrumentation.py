@@ -38,13 +38,16 @@ if TYPE_CHECKING:
 _PROVIDERS: Final = ("OTEL_PYTHON_TRACER_PROVIDER", "OTEL_PYTHON_METER_PROVIDER")
 """The environment variables that set OpenTelemetry up without a line of code."""
 
+_IS_CONFIGURED: Final = any(os.environ.get(name) for name in _PROVIDERS)
+"""Whether they do. They are read once: every message asks."""
+
 _NO_OPS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
 """Where the providers are defined that record nothing."""
 
 
 def is_observed() -> bool:
     """Return whether somebody has set OpenTelemetry up, in code or by the environment."""
-    if any(os.environ.get(name) for name in _PROVIDERS):
+    if _IS_CONFIGURED:
         return True
     providers = []
     if (trace := loaded("opentelemetry.trace")) is not None:
