@@ -491,6 +491,8 @@ def test_import_tools_makes_a_manifest_that_compiles(tmp_path: Path) -> None:
         ("a", b'{"tools": [\n  {}},\n]}', "a:2:5: error[SW004]: expected a comma, or the end of the list or object"),
         ("a", b'{"tools": ' + b"[" * 100_000, "error[SW008]: this is nested more than 200 levels deep"),
         ("a", b'{"tools": [NaN]}', "a:1:12: error[SW007]: `NaN` is not a JSON value"),
+        ("a", b'{"tools": []}\n\n  more', "a:3:3: error[SW004]: there is more after the end of the JSON value"),
+        ("a", '{"tools": []}'.encode("utf-16"), "a:1:1: error[SW002]: the file is in UTF-16\n   help: save it in"),
     ],
 )
 @pytest.mark.parametrize("kind", ["tools", "openapi"])
@@ -507,11 +509,22 @@ def test_a_file_to_import_that_is_broken_is_told_like_a_manifest(
     assert done.stderr.endswith(("1 error\n", "1 error in 1 file\n"))
 
 
-def test_an_import_of_one_page_of_several_is_told(tmp_path: Path) -> None:
-    page = {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": "2"}
+@pytest.mark.parametrize(("cursor", "is_told"), [("2", True), ("", True), (" ", True), (None, False)])
+def test_an_import_of_one_page_of_several_is_told(cursor: str | None, is_told: bool, tmp_path: Path) -> None:
+    page = {"tools": [{"name": "a", "inputSchema": {"type": "object"}}], "nextCursor": cursor}
     (tmp_path / "saved.json").write_text(json.dumps(page))
     done = stubwright("import", "tools", "saved.json", cwd=tmp_path)
-    assert (done.returncode, "note: the list is one page of several" in done.stderr) == (0, True)
+    assert (done.returncode, "note: the list is one page of several" in done.stderr) == (0, is_told)
+    other = stubwright("diff", "saved.json", "saved.json", cwd=tmp_path)
+    assert (other.returncode, other.stderr.count("note: saved.json: the list is one page of several")) == (
+        0,
+        2 * is_told,
+    )
+
+
+def test_the_name_of_a_server_is_no_cursor(tmp_path: Path) -> None:
+    (tmp_path / "saved.json").write_text('{"tools": [], "serverInfo": {"name": "a", "nextCursor": "b"}}')
+    assert "one page" not in stubwright("import", "tools", "saved.json", cwd=tmp_path).stderr
 
 
 def test_an_import_that_cannot_be_written_names_the_file(tmp_path: Path) -> None:

@@ -83,6 +83,9 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     if old.manifest is None or new.manifest is None:
         _report_errors([version for version in (old, new) if version.manifest is None])
         return 1
+    for side in (old, new):
+        for note in side.notes:
+            err(to_one_line(f"note: {side.name}: {note}"))
     ignored = (new.values.get("diff") or {}).get("ignore") or ()
     for code in ignored:
         if code not in CODES:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.compile.syntax import jsontext
 from stubwright.diagnostics import Place
-from stubwright.importers import collisions
+from stubwright.importers import collisions, forgiving
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
 
@@ -33,28 +33,60 @@ class Draft:
     notes: tuple[str, ...]
 
 
-def parse(text: str) -> tuple[Any, list[Problem]]:
-    """The value of a saved list, or what is wrong with it; what a manifest could not hold is taken as it is."""
+def parse(text: str, name: str, notes: list[str]) -> tuple[Any, list[Problem]]:
+    """Return the value of a saved list, or what is wrong with it.
+
+    Depth, large numbers and halves of surrogate pairs are taken as they are: they concern single tools, which are
+    fixed or left out later. `forgiving` says what else is.
+
+    Args:
+        text: The list.
+        name: The file, for people.
+        notes: Gets a note for each kind of thing that was forgiven.
+    """
+    value, problems = jsontext.parse(text)
+    if not problems:
+        return value, []
+    others = [problem for problem in problems if not _concerns_one_tool(text, problem)]
+    if others:
+        meant = forgiving.forgive(text, others, name, is_json=True)
+        if meant is None:
+            return None, problems
+        notes += meant[1]
+        return meant[0], []
     try:
         return json.loads(text, parse_constant=_refuse), []
     except (ValueError, RecursionError):
-        return None, jsontext.parse(text)[1]
+        return None, problems
 
 
-def read(text: str) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in `text`, as `find_tools` gives them.
+def _concerns_one_tool(text: str, problem: Problem) -> bool:
+    written = text[problem.start : problem.end]
+    is_large = written not in jsontext.CONSTANTS and not written.lstrip("-").isdigit()  # Python reads no longer integer
+    return problem.code in ("SW008", "SW010") or (problem.code == "SW007" and is_large)
+
+
+def read(text: str, name: str = "the list", notes: list[str] | None = None) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return the tools in `text`, as `find_tools` gives them.
+
+    Args:
+        text: The list.
+        name: The file, for people.
+        notes: Gets a note for each kind of thing that was forgiven.
 
     Raises:
         DocumentError: It is not JSON, or does not have a list of tools.
     """
-    value, problems = parse(text)
+    value, problems = parse(text, name, [] if notes is None else notes)
     if problems:
         raise DocumentError(problems[0].message)
     return find_tools(value)
 
 
 def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The tools in a value, and the texts that are not empty of `serverInfo` and the other keys beside them.
+    """Return the tools in a value, and what else it says.
+
+    That is the texts of `serverInfo`, and the `instructions`, where they are not empty, and any `nextCursor` but null.
 
     Raises:
         DocumentError: It does not have a list of tools.
@@ -66,10 +98,26 @@ def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("tools"), list):
         info = value.get("serverInfo")
         texts = dict(info) if isinstance(info, dict) else {}
-        texts |= {key: value.get(key) for key in ("instructions", "nextCursor")}
+        texts["instructions"] = value.get("instructions")
         # Servers send empty names and versions, too, which a manifest cannot have.
-        return value["tools"], {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
+        said = {key: text for key, text in texts.items() if isinstance(text, str) and text.strip()}
+        said.pop("nextCursor", None)
+        cursor = value.get("nextCursor")
+        return value["tools"], said if cursor is None else {**said, "nextCursor": cursor}
     raise DocumentError('it does not have a list of tools: expected `{"tools": […]}`, a list, or a JSON-RPC response')
+
+
+def note_pages(info: Mapping[str, Any]) -> list[str]:
+    """Return a note if a list is one page of several.
+
+    Only a `nextCursor` that is missing ends a list: an empty one is a cursor, too (MCP, server/utilities/pagination).
+
+    Args:
+        info: What `find_tools` says beside the tools.
+    """
+    if "nextCursor" not in info:
+        return []
+    return ["the list is one page of several, as its `nextCursor` says; the tools of the others are missing"]
 
 
 def make_manifest(
@@ -83,10 +131,8 @@ def make_manifest(
         info: What else is known of the server, as `read` gives it.
         prefix: Put in front of each tool's name.
     """
-    notes: list[str] = []
     info_ = info or {}
-    if "nextCursor" in info_:
-        notes.append("the list is one page of several, as its `nextCursor` says; the tools of the others are missing")
+    notes = note_pages(info_)
     server = {"name": name, "version": info_.get("version", NO_VERSION)}
     server |= {key: info_[key] for key in ("title", "description", "instructions", "websiteUrl") if key in info_}
     server = replace_surrogates("the server", server, notes)

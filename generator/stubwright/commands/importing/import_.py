@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from stubwright.compile.source import Document
+    from stubwright.compile.syntax.positions import Problem
     from stubwright.diagnostics import Diagnostic
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.live import ServerListing
@@ -189,12 +190,17 @@ def saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
         from stubwright.importers import acceptance, reading, tools
         from stubwright.project.files import disk
 
-        document = reading.read(arguments.file, disk.Disk(), tools.parse, "a saved tools/list result in JSON")
+        forgiven: list[str] = []
+
+        def parse(text: str) -> tuple[Any, list[Problem]]:
+            return tools.parse(text, arguments.file, forgiven)
+
+        document = reading.read(arguments.file, disk.Disk(), parse, "a saved tools/list result in JSON")
         entries, info = tools.find_tools(document.value)
         name = arguments.name or info.get("name") or Path(arguments.file).stem
         draft = tools.make_manifest(entries, name=name, info=info, prefix=arguments.prefix)
         checked = acceptance.repair(draft.manifest)
-        notes = (*draft.notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable))
+        notes = (*forgiven, *draft.notes, *checked.notes, *acceptance.note_unfillable(checked.unfillable))
         return acceptance.ImportResult(checked.manifest, "", notes, checked.warnings)
 
     return make

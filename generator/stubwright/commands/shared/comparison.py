@@ -26,7 +26,8 @@ _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
 class Version:
     """The old or the new: its name, and the manifest with what shows its places; no manifest where it is wrong.
 
-    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire.
+    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire;
+    `notes` are on how a saved list was read.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Version:
     diagnostics: Sequence[Diagnostic] = ()
     entry: str = ""
     is_listed: bool = False
+    notes: Sequence[str] = ()
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -172,14 +174,16 @@ def _read_revision(given: str, other: str) -> Version:
 def _read_file(name: str, path: str, reader: Reader) -> Version:
     """A manifest, or a saved list of tools, which is a manifest of these tools."""
     if path.lower().endswith(".json"):
-        manifest_data = _import_tools(path, reader)
+        notes: list[str] = []
+        manifest_data = _import_tools(path, reader, notes)
         if manifest_data is not None:
-            return replace(_compile(name, path, _InMemoryFile(path, manifest_data)), is_listed=True)
+            version = _compile(name, path, _InMemoryFile(path, manifest_data))
+            return replace(version, is_listed=True, notes=tuple(notes))
     return _compile(name, path, reader)
 
 
-def _import_tools(path: str, reader: Reader) -> bytes | None:
-    """The manifest of a saved list of tools; None if the file is not such a list."""
+def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
+    """Return the manifest of a saved list of tools, with `notes` on how it was read; None if the file is no such list."""
     from stubwright.compile.structure import manifest_keys
     from stubwright.importers import tools
 
@@ -188,9 +192,10 @@ def _import_tools(path: str, reader: Reader) -> bytes | None:
         value = json.loads(text)
         if isinstance(value, dict) and manifest_keys() & value.keys() - {"tools"}:
             return None
-        entries, info = tools.read(text)
+        entries, info = tools.read(text, path, notes)
     except (OSError, ValueError, RecursionError):
         return None  # errors are reported where the file is read as a manifest
+    notes += tools.note_pages(info)
     manifest = tools.make_manifest(entries, name=info.get("name") or "server", info=info).manifest
     return json.dumps(manifest, indent=2).encode()
 

@@ -25,7 +25,9 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONTAINERS = {dict, list}
-_CONSTANTS = {"NaN", "Infinity", "-Infinity"}
+CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
+"""What Python's reader takes as numbers, and JSON does not."""
+
 _SYNTAX: Final = {
     "Expecting property name enclosed in double quotes": (
         "expected a key in double quotes",
@@ -139,7 +141,7 @@ def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
     if word[0] == '"':
         if "\\" in word and _SURROGATE.search(_string(word)):
             yield lone_surrogate(start, end)
-    elif word in _CONSTANTS:
+    elif word in CONSTANTS:
         yield Problem("SW007", f"`{word}` is not a JSON value", start, end, "JSON has only finite numbers")
     elif _NUMBER.fullmatch(word):
         yield from number(word, start, end)

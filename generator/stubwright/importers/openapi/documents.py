@@ -17,8 +17,8 @@ from urllib.parse import unquote
 from stubwright import paths
 from stubwright.compile.syntax import jsontext, yamltext
 from stubwright.diagnostics.suggestions import shorten
-from stubwright.importers import reading
-from stubwright.importers.openapi import forgiving, swagger
+from stubwright.importers import forgiving, reading
+from stubwright.importers.openapi import swagger
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema.pointers import pointer_text
 from stubwright_runtime.values.text import split_pointer

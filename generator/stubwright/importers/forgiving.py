@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from stubwright.compile.syntax import yamltext
 from stubwright.compile.syntax.positions import Lines
 from stubwright.diagnostics.suggestions import shorten
+from stubwright.jsonschema import dialects
 
 if TYPE_CHECKING:
     from stubwright.compile.syntax.positions import Problem
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _MERGE: Final = "<<"
 _NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|NaN|-?Infinity")
+_NAMED: Final = frozenset({"schemas"}).union(*(dialect.named for dialect in dialects.DIALECTS))
+"""Keys of mappings whose keys are names: of components of OpenAPI, and the keywords of JSON Schema."""
+
 _LISTED: Final = 10
 """How many places a note names."""
 
@@ -47,8 +51,9 @@ def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool)
         kinds[kind].append(problem)
     try:
         value = json.loads(text) if is_json else _merge(yamltext.read_anyway(text, any_keys=True))
-        value = _leave_out(value)
-        _require_finite(value)
+        if kinds["odd"]:
+            value = _leave_out(value)
+            _require_finite(value)
     except (_OddError, RecursionError):
         return None
     return value, _notes(text, name, kinds)
@@ -115,7 +120,7 @@ def _leave_out(value: Json, *, is_named: bool = False) -> Json:
             entry = [item for item in entry if _is_finite(item)]
         elif key == "examples" and not is_named and isinstance(entry, dict):
             entry = {name: item for name, item in entry.items() if _is_finite(item)}
-        kept[key] = _leave_out(entry, is_named=not is_named and key in ("properties", "schemas"))
+        kept[key] = _leave_out(entry, is_named=not is_named and key in _NAMED)
     return kept
 
 

@@ -1,12 +1,14 @@
-"""Documents that are not quite JSON or YAML 1.2: what is read as it is meant, and what is still refused."""
+"""Documents and saved lists that are not quite JSON or YAML 1.2: what is read as it is meant, and what is refused."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stubwright.commands.importing import import_
 from stubwright.compile.syntax import yamltext
 from stubwright.importers.acceptance import ImportResult
 from stubwright.importers.openapi import manifest
@@ -122,6 +124,62 @@ def test_other_files_of_the_document_are_forgiven_too(tmp_path: Path) -> None:
     made = imported(tmp_path, f"{HEAD}paths: {{/x: {{$ref: parts.yaml}}}}\n")
     assert [tool["name"] for tool in made.manifest["tools"]] == ["two"]
     assert made.notes[0].startswith("`parts.yaml` has keys twice")
+
+
+def listed(folder: Path, tools: str, head: str = "") -> ImportResult:
+    """What `import tools` makes of a saved list."""
+    (folder / "saved.json").write_text(f'{head}{{"tools": [\n{tools}\n]}}', encoding="utf-8")
+    arguments = argparse.Namespace(file=str(folder / "saved.json"), name=None, prefix="")
+    return import_.saved_list(arguments)()
+
+
+def named(name: str, properties: str) -> str:
+    return f'{{"name": "{name}", "description": "D.", "inputSchema": {{"type": "object", "properties": {properties}}}}}'
+
+
+def test_the_last_of_equal_keys_counts_in_a_saved_list(tmp_path: Path) -> None:
+    text = '{"name": "a",\n"name": "b", "description": "D.", "description": "E.", "inputSchema": {"type": "object"}}'
+    made = listed(tmp_path, text)
+    assert [(tool["name"], tool["description"]) for tool in made.manifest["tools"]] == [("b", "E.")]
+    path = tmp_path / "saved.json"
+    told = f"`{path}` has keys twice in one mapping, and the last of them counts: `name` on line 3"
+    assert made.notes[0] == f"{told}, `description` on line 3"
+
+
+def test_examples_of_a_saved_list_that_are_not_finite_are_left_out(tmp_path: Path) -> None:
+    made = listed(tmp_path, named("a", '{"n": {"type": "number", "examples": [1, NaN, -Infinity]}}'))
+    (tool,) = made.manifest["tools"]
+    assert tool["inputSchema"]["properties"] == {"n": {"type": "number", "examples": [1]}}
+    path = tmp_path / "saved.json"
+    assert made.notes[0] == f"`{path}` has examples that are no JSON, which were left out: line 2, line 2"
+
+
+@pytest.mark.parametrize("keyword", ["properties", "$defs", "patternProperties"])
+def test_what_is_only_called_an_example_is_no_example(keyword: str, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError) as refused:
+        listed(tmp_path, named("a", f'{{"n": {{"{keyword}": {{"example": {{"maximum": Infinity}}}}}}}}'))
+    assert refused.value.diagnostics[0].code == "SW007"
+
+
+@pytest.mark.parametrize("head", ["", "\ufeff"])
+@pytest.mark.parametrize(
+    "odd",
+    ['{"n": {"maximum": 1e999}}', '{"n": ' + '{"not": ' * 210 + "{}" + "}" * 211, '{"n": {"title": 1}}'],
+)
+def test_a_tool_that_is_odd_costs_no_other_one(odd: str, head: str, tmp_path: Path) -> None:
+    twice = '{"a": {"title": "A", "title": "B"}, "s": {"title": "\\ud83d"}}'
+    made = listed(tmp_path, f"{named('a', twice)},\n{named('b', odd)}", head)
+    assert [tool["name"] for tool in made.manifest["tools"]] == ["a"]
+    assert made.manifest["tools"][0]["inputSchema"]["properties"] == {"a": {"title": "B"}, "s": {"title": "\ufffd"}}
+    assert "`title` on line 2" in made.notes[0]
+    assert any(note.startswith("tool `b` was left out") for note in made.notes)
+
+
+@pytest.mark.parametrize("value", ["NaN", "9" * 5000])
+def test_a_saved_list_is_refused_as_a_whole_where_a_value_cannot_be_read(value: str, tmp_path: Path) -> None:
+    with pytest.raises(DocumentError) as refused:
+        listed(tmp_path, named("a", f'{{"n": {{"title": "A", "title": "B", "maximum": {value}}}}}'))
+    assert {diagnostic.code for diagnostic in refused.value.diagnostics} == {"SW005", "SW007"}
 
 
 @pytest.mark.parametrize("line", ["x: {a: 1, a: 2}", "x: {<<: {a: 1}}", "x: .nan"])
