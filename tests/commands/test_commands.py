@@ -312,6 +312,52 @@ def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
     assert stubwright("check", cwd=below).returncode == 2
 
 
+NEEDS = "the server made from `specs/weather.yaml` needs"
+RUNTIME = '"stubwright-runtime"'
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        (RUNTIME, "", [f"{NEEDS} `stubwright-runtime[rates]`", "write `stubwright-runtime[rates]` there"]),
+        ("", "", [f"{NEEDS} `stubwright-runtime[rates]`", "add it to `dependencies` under `[project]`"]),
+        (RUNTIME, '[dependency-groups]\nserver = ["stubwright-runtime[rates]"]', []),
+        (RUNTIME, '[dependency-groups]\nlint = []\ndev = [{include-group = "lint"}, "Stubwright_Runtime[all]"]', []),
+        ("", '[project.optional-dependencies]\nserver = ["stubwright-runtime[rates]>=0.1"]', []),
+        ('"stubwright-runtime[otel]"', '[project.optional-dependencies]\nserver = ["stubwright-runtime[rates]"]', []),
+        (
+            '"stubwright-runtime[otel]"',
+            '[dependency-groups]\ndev = ["stubwright-runtime[redis]"]',
+            [f"{NEEDS} `stubwright-runtime[rates]`", "write `stubwright-runtime[otel,rates]` there"],
+        ),
+        (
+            "",
+            '[dependency-groups]\ndev = ["stubwright-runtime"]',
+            [f"{NEEDS} `stubwright-runtime[rates]`", "add it to `dependencies` under `[project]`"],
+        ),
+        ("", "dependency-groups = 1", None),
+        ("", "[dependency-groups]\ndev = 1\n[project.optional-dependencies]\na = [1]", None),
+    ],
+)
+def test_what_extras_and_groups_of_a_project_declare_is_not_missing(
+    own: str, other: str, expected: list[str] | None, project: Path
+) -> None:
+    manifest = project / "specs/weather.yaml"
+    manifest.write_text(f"{manifest.read_text()}policy: {{rateLimit: 1/second}}\n")
+    head, rest = (other, "") if other.startswith("dep") else ("", other)
+    text = f"{head}\n[project]\ndependencies = [{own}]\n{rest}\n[tool.stubwright]\nmanifests = ['specs/*.yaml']\n"
+    (project / "pyproject.toml").write_text(text)
+    told = stubwright("check", cwd=project).stderr
+    assert ("SW411" in told) == (expected != [])
+    for words in expected or ():
+        assert words in told
+
+
+def test_this_checkout_has_nothing_to_warn_of() -> None:
+    checked = stubwright("check", "--strict", cwd=ROOT)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
 def test_the_bytes_depend_on_nothing_but_the_manifest(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     shutil.copytree(project / "specs", elsewhere / "specs")

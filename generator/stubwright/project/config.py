@@ -33,7 +33,8 @@ class Project:
 
     `file` is the project's `pyproject.toml`, in `folder`.
     `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
-    none; `listed` is where it lists them. `handlers` are the folders of
+    none; `listed` is where it lists them. `optional` are those of its extras (`[project.optional-dependencies]`) and
+    its groups (`[dependency-groups]`, PEP 735), which are installed where somebody asks for them. `handlers` are the folders of
     handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored` says that
     packages have their runtime beside them. `version` is the project's own, or None where no text says it.
     """
@@ -48,21 +49,7 @@ class Project:
     patterns: tuple[str, ...] = ()
     is_vendored: bool = False
     version: str | None = None
-
-    def dependencies(self) -> dict[str, frozenset[str]] | None:
-        """The requirements by their names as package indexes normalize them, each with its extras."""
-        from packaging.requirements import InvalidRequirement, Requirement
-        from packaging.utils import canonicalize_name
-
-        if self.requirements is None:
-            return None
-        extras: dict[str, frozenset[str]] = {}
-        for item in self.requirements:
-            with suppress(InvalidRequirement, TypeError):
-                wanted = Requirement(item)  # type: ignore[arg-type]  # it says whether it is one
-                name = canonicalize_name(wanted.name)
-                extras[name] = extras.get(name, frozenset()) | wanted.extras
-        return extras
+    optional: tuple[object, ...] = ()
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
@@ -130,6 +117,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     found = Project(
         *(file, folder, tuple(manifests), output, _requirements(value), listed, folders, patterns, is_vendored),
         version=_version(value),
+        optional=_optional(value),
     )
     return found, []
 
@@ -144,22 +132,40 @@ class Missing:
 
 
 def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
-    """Those of `requirements` that the project does not depend on; none where it lists no dependencies at all.
+    """Yield those of `requirements` that the project does not declare; none where it lists no dependencies at all.
 
-    An extra `all` is one that has what the others have.
+    What stands in one of its extras or groups is declared: who runs the server installs that, too. An extra `all` is
+    one that has what the others have.
     """
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
     needed = tuple(requirements)
-    dependencies = project.dependencies() if needed else None
-    for wanted in map(Requirement, needed if dependencies is not None else ()):
-        extras = (dependencies or {}).get(canonicalize_name(wanted.name))
+    if project.requirements is None or not needed:
+        return
+    own, everywhere = _extras(project.requirements), _extras((*project.requirements, *project.optional))
+    for wanted in map(Requirement, needed):
+        name = canonicalize_name(wanted.name)
+        extras = everywhere.get(name)
         if extras is None:
             yield Missing(str(wanted), str(wanted), is_listed=False)
         elif "all" not in extras and (lacking := wanted.extras - extras):
-            both = lacking | extras
-            yield Missing(_with_extras(wanted.name, lacking), _with_extras(wanted.name, both), is_listed=True)
+            both = lacking | own.get(name, frozenset())
+            yield Missing(_with_extras(wanted.name, lacking), _with_extras(wanted.name, both), is_listed=name in own)
+
+
+def _extras(requirements: Iterable[object]) -> dict[str, frozenset[str]]:
+    """Return the extras of each requirement, by its name as package indexes normalize it."""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    extras: dict[str, frozenset[str]] = {}
+    for item in requirements:
+        with suppress(InvalidRequirement, TypeError):  # a group's item may also name another group, which is read, too
+            wanted = Requirement(item)  # type: ignore[arg-type]  # it says whether it is one
+            name = canonicalize_name(wanted.name)
+            extras[name] = extras.get(name, frozenset()) | wanted.extras
+    return extras
 
 
 def _with_extras(name: str, extras: Iterable[str]) -> str:
@@ -241,6 +247,13 @@ def _requirements(value: Mapping[str, Any]) -> tuple[object, ...] | None:
     project = value.get("project")
     listed = project.get("dependencies") if isinstance(project, dict) else None
     return tuple(listed) if isinstance(listed, list) else None
+
+
+def _optional(value: Mapping[str, Any]) -> tuple[object, ...]:
+    project = value.get("project")
+    extras = project.get("optional-dependencies") if isinstance(project, dict) else None
+    tables = [table for table in (extras, value.get("dependency-groups")) if isinstance(table, dict)]
+    return tuple(item for table in tables for items in table.values() if isinstance(items, list) for item in items)
 
 
 def _version(value: Mapping[str, Any]) -> str | None:

@@ -183,7 +183,7 @@ def _read_file(name: str, path: str, reader: Reader) -> Version:
 
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:
-    """Return the manifest of a saved list of tools, with `notes` on how it was read; None if the file is no such list."""
+    """Return the manifest of a saved list of tools, with `notes` on how it was read; None if the file is none."""
     from stubwright.compile.structure import manifest_keys
     from stubwright.importers import tools
 
