@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import os
 import posixpath
-from pathlib import PurePath
+from pathlib import PurePath, PureWindowsPath
 
 
-def normal(path: str, system: type[PurePath] = PurePath) -> str:
-    """Return a path from the command line with `/` between folders, as the compiler has it; Windows also takes `\\`."""
-    return posixpath.normpath(system(path).as_posix())
+def slashed(path: str) -> str:
+    """Return a path from the command line with `/` between folders, where Windows also takes `\\`.
+
+    Files that are shared with other systems hold it so.
+    """
+    return path.replace("\\", "/") if isinstance(PurePath(), PureWindowsPath) else path
+
+
+def normal(path: str) -> str:
+    """Return a path from the command line as the compiler has it: `slashed`, without what leads nowhere."""
+    return posixpath.normpath(slashed(path))
 
 
 def leaves(path: str, folder: str = "") -> bool:

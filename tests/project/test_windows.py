@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from stubwright import paths
+from stubwright import cli, paths
+from stubwright.mock import server
 from stubwright.project.files import disk, locking
 from stubwright_runtime.tasks.engines import worker
 
 ROOT = Path(__file__).parents[2]
+HEAD = {"stubwright": 1, "server": {"name": "all", "version": "1"}}
 HOLD = """
 import sys
 from pathlib import Path, PureWindowsPath
@@ -78,11 +81,84 @@ def test_a_worker_does_without_signals(monkeypatch: pytest.MonkeyPatch) -> None:
         asyncio.run(work())
 
 
+@pytest.fixture
+def windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths on the command line are taken as on Windows."""
+    monkeypatch.setattr(paths, "PurePath", PureWindowsPath)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with what can be imported, and with manifests."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "saved").mkdir()
+    tool = {"name": "go", "description": "Go.", "inputSchema": {"type": "object"}}
+    (tmp_path / "saved/list.json").write_text(json.dumps({"tools": [tool]}))
+    (tmp_path / "saved/parts.yaml").write_text("get: {operationId: one, responses: {}}\n")
+    servers = 'servers: [{url: "https://api.example.com"}]'
+    document = (
+        f'openapi: 3.1.0\ninfo: {{title: Sample, version: "1"}}\n{servers}\npaths: {{/x: {{$ref: parts.yaml}}}}\n'
+    )
+    (tmp_path / "saved/api.yaml").write_text(document)
+    (tmp_path / "specs/own.yaml").write_text(json.dumps({**HEAD, "tools": [tool]}))
+    (tmp_path / "specs/all.yaml").write_text(json.dumps({**HEAD, "include": ["imported.yaml"]}))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("windows")
 @pytest.mark.parametrize(
     ("given", "path"), [(r"specs\weather.yaml", "specs/weather.yaml"), (r".\a\..\b.yaml", "b.yaml"), ("a/b", "a/b")]
 )
 def test_a_manifest_may_be_given_with_backslashes(given: str, path: str) -> None:
-    assert paths.normal(given, PureWindowsPath) == path
+    assert paths.normal(given) == path
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize(("kind", "name"), [("tools", "list.json"), ("openapi", "api.yaml")])
+@pytest.mark.parametrize("to", ["made.yaml", "made.json"])
+def test_what_is_imported_names_its_source_with_slashes(kind: str, name: str, to: str, folder: Path) -> None:
+    assert cli.run(["import", kind, f"saved\\{name}", "-o", f"specs\\{to}"]) == 0
+    text = (folder / "specs" / to).read_text()
+    assert f"stubwright import {kind} saved/{name} -o specs/{to}" in text
+    assert "\\" not in text
+    assert sorted(path.name for path in folder.iterdir()) == ["saved", "specs"]
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize(
+    "head", ["saved/api.yaml -o specs/imported.yaml", r"'saved\api.yaml' -o 'specs\imported.yaml'"]
+)
+def test_refresh_takes_backslashes(head: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the command line, and in what an earlier release wrote."""
+    imported = folder / "specs/imported.yaml"
+    assert cli.run(["import", "openapi", r"saved\api.yaml", "--fragment", "-o", r"specs\imported.yaml"]) == 0
+    text = imported.read_text()
+    command = "saved/api.yaml --fragment -o specs/imported.yaml"
+    assert command in text
+    imported.write_text(text.replace(command, f"{head} --fragment"))
+    (folder / "saved/parts.yaml").write_text("get: {operationId: two, responses: {}}\n")
+    capsys.readouterr()
+    assert cli.run(["refresh", r"specs\all.yaml"]) == 0
+    assert "specs/imported.yaml: refreshed\n" in capsys.readouterr().out
+    assert "name: two" in imported.read_text()
+
+
+@pytest.mark.usefixtures("windows")
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["export", r"specs\own.yaml", "--target", "openai"],
+        ["diff", r"specs\own.yaml", r".\specs\own.yaml"],
+        ["mock", r"specs\own.yaml"],
+        ["docs", r"specs\own.yaml", "-o", "pages"],
+    ],
+)
+def test_a_command_takes_a_manifest_with_backslashes(
+    argv: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "serve", lambda *_, **__: 0)
+    assert cli.run(argv) == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a backslash is between folders there")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stubwright import paths
 from stubwright.commands.shared.console import Printer, UsageError, err, out
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def add(verbs: Any) -> None:
         epilog="The generated client does the same: `tools_for(TARGET)`, and `call_for(TARGET, NAME, ARGUMENTS)` for "
         "the calls that a model makes of them.",
     )
-    export.add_argument("manifest", metavar="MANIFEST", help="a manifest")
+    export.add_argument("manifest", metavar="MANIFEST", type=paths.normal, help="a manifest")
     export.add_argument("--target", metavar="TARGET", required=True, help="the API, such as openai-strict")
     export.add_argument("--tool", metavar="NAME", action="append", default=[], help="only this tool; may be repeated")
     export.add_argument("-o", "--output", metavar="FILE", help="where to write it (default: standard output)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stubwright import paths
 from stubwright.commands.shared.console import Printer, UsageError, err, reason
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _LAST_PORT = 65535
 def add(verbs: Any) -> None:
     """Add the parser of the command."""
     mock = verbs.add_parser("mock", help="serve a manifest with its examples, or answers made from its schemas")
-    mock.add_argument("manifest", metavar="MANIFEST", help="the manifest to serve")
+    mock.add_argument("manifest", metavar="MANIFEST", type=paths.normal, help="the manifest to serve")
     mock.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
     mock.add_argument("--seed", metavar="N", type=int, default=0, help="what made answers depend on (default: 0)")
     mock.set_defaults(verb=_mock)

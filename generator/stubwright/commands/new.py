@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stubwright import paths
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import UsageError, err, out, print_import
@@ -76,7 +77,7 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
     kind, *rest = arguments.origin
     if kind not in _ORIGINS or len(rest) > 1:
         raise UsageError(f"--from takes a kind ({', '.join(_ORIGINS)}) and one source; NAME stands before it")
-    return _ORIGINS[kind](rest[0] if rest else None, arguments)
+    return _ORIGINS[kind](paths.slashed(rest[0]) if rest else None, arguments)
 
 
 def _refuse_selection(arguments: argparse.Namespace) -> None:

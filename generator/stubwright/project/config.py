@@ -34,9 +34,9 @@ class Project:
     `file` is the project's `pyproject.toml`, in `folder`.
     `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
     none; `listed` is where it lists them. `optional` are those of its extras (`[project.optional-dependencies]`) and
-    its groups (`[dependency-groups]`, PEP 735), which are installed where somebody asks for them. `handlers` are the folders of
-    handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored` says that
-    packages have their runtime beside them. `version` is the project's own, or None where no text says it.
+    its groups (`[dependency-groups]`, PEP 735), which are installed where somebody asks for them. `handlers` are the
+    folders of handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored`
+    says that packages have their runtime beside them. `version` is the project's own, or None where no text says it.
     """
 
     file: str

@@ -186,7 +186,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
         _MANIFEST.format(imported=imported, again=again) + yamlwriter.manifest(own), "utf-8", newline="\n"
     )
     (folder / "specs" / imported).write_text(yamlwriter.imported(origin.fragment), "utf-8", newline="\n")
-    checked = pipeline.compile_manifest(str(manifest), disk.Disk())
+    checked = pipeline.compile_manifest(manifest.as_posix(), disk.Disk())
     if checked.manifest is None:
         raise ScaffoldError(f"what was imported cannot be a project: {checked.diagnostics[0].message}")
     methods = [method for method in surface.handler_methods(checked.manifest) if not method.is_optional]
@@ -259,7 +259,7 @@ _MANIFEST = """# What the server offers. After a change: stubwright generate
 def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
     """Compile the manifest into the project, as `stubwright generate` in it would, and give what the package needs."""
     target = build.Target(folder / build.OUTPUT)
-    built = build.build(str(folder / manifest), target, lock.Lock(__version__), trust=False)
+    built = build.build((folder / manifest).as_posix(), target, lock.Lock(__version__), trust=False)
     if built.changes is None:
         raise AssertionError(f"the manifest of a new project is wrong: {built.diagnostics}")
     tree.apply(target.folder, built.changes)

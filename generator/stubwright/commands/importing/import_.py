@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from stubwright import paths
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import Printer, UsageError, err, out, print_import
 
@@ -41,11 +42,13 @@ def add(verbs: Any) -> None:
     sources.options(live)
     live.set_defaults(verb=_import_mcp)
     tools = kinds.add_parser("tools", help="a saved tools/list result")
-    tools.add_argument("file", metavar="FILE", help="its JSON, bare or in a wrapper")
+    tools.add_argument("file", metavar="FILE", type=paths.slashed, help="its JSON, bare or in a wrapper")
     _add_options(tools, "as the file says, otherwise the file's name")
     tools.set_defaults(verb=_import_tools)
     openapi = kinds.add_parser("openapi", help="an OpenAPI or Swagger document: a server that calls the API")
-    openapi.add_argument("file", metavar="SOURCE", help="the document, in YAML or JSON: a file, a URL, or `-`")
+    openapi.add_argument(
+        "file", metavar="SOURCE", type=paths.slashed, help="the document, in YAML or JSON: a file, a URL, or `-`"
+    )
     _add_options(openapi, "the document's title")
     add_selection(openapi)
     openapi.add_argument("--fragment", action="store_true", help=_FRAGMENT)
@@ -149,7 +152,9 @@ def describe_import(file: str, arguments: argparse.Namespace) -> str:
 def _add_options(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument("--name", help=f"the server's name (default: {default})")
     parser.add_argument("--prefix", default="", help="put in front of each tool's name")
-    parser.add_argument("-o", "--output", metavar="MANIFEST", help="where to write (default: standard output)")
+    parser.add_argument(
+        "-o", "--output", metavar="MANIFEST", type=paths.slashed, help="where to write (default: standard output)"
+    )
     parser.add_argument("--force", action="store_true", help="replace an imported file that was edited by hand")
 
 

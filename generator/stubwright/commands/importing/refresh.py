@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from stubwright import paths
 from stubwright.commands import diff
 from stubwright.commands.importing import import_
 from stubwright.commands.shared.console import Printer, UsageError, err, out
@@ -30,6 +31,7 @@ def add(verbs: Any) -> None:
         "manifests",
         metavar="MANIFEST",
         nargs="*",
+        type=paths.normal,
         help="manifests, whose imported files are refreshed (default: those of [tool.stubwright] in pyproject.toml)",
     )
     refresh.add_argument("--check", action="store_true", help="write nothing; exit 1 if something would change")

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from stubwright import paths
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def read(given: str, other: str) -> Version:
         return live(Endpoint(given))
     from stubwright.project.files import disk
 
-    return _read_file(given, given, disk.Disk())
+    return _read_file(given, paths.normal(given), disk.Disk())
 
 
 def live(source: Source) -> Version:
@@ -154,7 +155,8 @@ def _read_revision(given: str, other: str) -> Version:
     name, _, path = given.removeprefix(_GIT).partition(":")
     if not path and other.startswith(_GIT):
         path = other.removeprefix(_GIT).partition(":")[2]
-    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else other
+    path = paths.slashed(path)
+    beside = "" if path or other.startswith((_GIT, "http://", "https://")) else paths.slashed(other)
     if not path and not beside:
         raise UsageError(f"`{given}` names no file, and neither does the other; write git:REV:PATH")
     try:
