@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from stubwright import paths
 from stubwright.pycode import Name
 
 _STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][^\W\d_A-Z])")
@@ -69,11 +70,6 @@ FORMAT_NAMES = MODEL_IMPORTS["datetime"] | MODEL_IMPORTS["uuid"] | {"AnyUrl", "b
 MODEL_PACKAGES = frozenset({"handles", "prompts", "resources", "shared"})
 """Modules and folders of `models/`, which a tool's module must not shadow."""
 
-_DEVICES = frozenset(
-    {"aux", "con", "nul", "prn", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
-)
-"""Names that Windows has for devices, in every folder, in any case and with any extension."""
-
 # What generated annotations, pydantic's `BaseModel` and its metaclass need; `model_…` is known by the prefix.
 _FIELD_NAMES = (
     ANNOTATION_NAMES
@@ -115,14 +111,9 @@ def is_importable(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-def is_device(name: str) -> bool:
-    """Whether Windows allows no module or folder of this name."""
-    return name.lower() in _DEVICES
-
-
 def _module(name: str) -> Name:
     """A module or folder of that name, with a `_` at its end if Windows could not check it out."""
-    return Name(f"{name}_" if is_device(name) else name)
+    return Name(f"{name}_" if paths.is_device(name) else name)
 
 
 def words(name: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Paths as they are written: whether one leaves its folder, and whether a file can have it at all.
+"""Paths as they are written: whether one leaves its folder, and whether a file can have it, here or on Windows.
 
 Pure: takes and gives text, with `/` between folders, and never looks at a disk. What a path is on a disk, with links
 followed, says `project.inside`.
@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from pathlib import PurePath, PureWindowsPath
+
+_DEVICES = frozenset(
+    {"aux", "con", "nul", "prn", "conin$", "conout$"}
+    | {f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"}
+)
+"""Names that Windows has for devices, in every folder, in any case and with any extension."""
+
+_NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]')
 
 
 def slashed(path: str) -> str:
@@ -45,3 +54,26 @@ def no_path(path: str) -> bool:
         return b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
         return True
+
+
+def is_device(name: str) -> bool:
+    """Return whether Windows allows no module or folder of this name."""
+    return name.lower() in _DEVICES
+
+
+def misfit(path: str) -> str | None:
+    """Return why no file on Windows can have a path, for people; None where one can.
+
+    The rules are those of "Naming Files, Paths, and Namespaces"
+    (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).
+    """
+    if "\\" in path:
+        return "`\\` is between folders on Windows, and part of a name elsewhere"
+    for name in path.split("/"):
+        if is_device(name.partition(".")[0].rstrip(" ")):
+            return f"Windows reserves the name `{name}`"
+        if found := _NOT_ON_WINDOWS.search(name):
+            return f"Windows allows no `{found[0]}` in the name of a file"
+        if name.endswith((" ", ".")) and name.strip("."):
+            return f"Windows drops the {'space' if name.endswith(' ') else 'dot'} at the end of `{name}`"
+    return None

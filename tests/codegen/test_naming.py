@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from stubwright import naming
+from stubwright import naming, paths
 from stubwright.pycode import Name
 
 
@@ -64,8 +64,8 @@ def test_a_module_has_no_name_that_windows_reserves(wire: str) -> None:
         Name(upper), naming.pascal(Name(upper)), Name(upper if "-" in wire else f"{upper}_")
     )
     assert naming.primitive("prompt", "other", joined).module == names.module
-    assert not naming.is_device(naming.package(wire)), "which ends in `_mcp`"
-    assert not naming.is_device(naming.handwritten_module(wire))
+    assert not paths.is_device(naming.package(wire)), "which ends in `_mcp`"
+    assert not paths.is_device(naming.handwritten_module(wire))
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,62 @@ def test_a_command_takes_a_manifest_with_backslashes(
     assert cli.run(argv) == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("nul", "Windows reserves the name `nul`"),
+        ("a/AUX.tar.gz", "Windows reserves the name `AUX.tar.gz`"),
+        ("lpt³/a", "Windows reserves the name `lpt³`"),
+        ("con .txt", "Windows reserves the name `con .txt`"),
+        ("a/b.", "Windows drops the dot at the end of `b.`"),
+        ("a /b", "Windows drops the space at the end of `a `"),
+        ("a/b?", "Windows allows no `?` in the name of a file"),
+        *((path, None) for path in ("../a.txt", "./.env", "console.txt", "com10", "a.con", "a b/c..d", "é/ß.txt")),
+    ],
+)
+def test_windows_has_no_file_of_every_name(path: str, reason: str | None) -> None:
+    assert paths.misfit(path) == reason
+
+
+@pytest.mark.skipif(os.name == "nt", reason="one of its files cannot be there")
+def test_a_package_with_attached_files_that_collide_elsewhere_is_made_and_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    names = ["a/one.txt", "a/One.txt", "a/con.txt"]
+    for name in names:
+        (tmp_path / name).write_text("x")
+    resources = [{"uri": f"docs://{i}", "name": str(i), "stubwright": {"file": names[i]}} for i in range(3)]
+    Path("m.json").write_text(json.dumps({**HEAD, "resources": [*resources, {**resources[0], "uri": "docs://3"}]}))
+    assert cli.run(["check", "m.json"]) == 0
+    told = capsys.readouterr().err
+    assert told.count("warning[SW345]") == 2
+    assert "`a/One.txt` and `a/one.txt` are one file on disks that ignore case" in told
+    assert cli.run(["generate", "m.json"]) == 0
+    assert sorted(path.name for path in Path("generated/all_mcp/files/a").iterdir()) == [
+        "One.txt",
+        "con.txt",
+        "one.txt",
+    ]
+
+
+@pytest.mark.usefixtures("windows")
+def test_an_attached_file_that_is_named_with_a_backslash_is_packed_with_slashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    Path("a/one.txt").write_text("x")
+    resource = {"uri": "docs://a", "name": "a", "stubwright": {"file": r"a\one.txt"}}
+    Path("m.json").write_text(json.dumps({**HEAD, "resources": [resource]}))
+    assert cli.run(["generate", "m.json"]) == 0
+    made = json.loads(Path("generated/all_mcp/manifest.json").read_text())
+    assert made["resources"][0]["stubwright"]["file"] == "files/a/one.txt"
+    assert cli.run(["check", "m.json"]) == 0
+    assert "warning[SW345]" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a backslash is between folders there")
 def test_a_backslash_is_part_of_a_name_elsewhere() -> None:
     assert paths.normal(r"./specs\weather.yaml") == r"specs\weather.yaml"

@@ -189,12 +189,15 @@ class _Loader:
     def attached(self) -> Iterator[tuple[Place, File]]:
         """Read the files that `file` keys name."""
         folder = posixpath.dirname(self.entry)
+        same: dict[str, str] = {}
         for document in self.documents.values():
             for place, name in _attachments(document):
-                path = None if _SCHEME.match(name) or _NOT_PATH.search(name) else self._inside(document.path, name)
+                is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
+                path = self._inside(document.path, paths.slashed(name)) if is_path else None
                 if path is None:
                     self._outside(name, place, "this file, and move the file")
                     continue
+                self._portable(name, path, same, place)
                 if not self._below(path, name, place):
                     continue
                 try:
@@ -203,6 +206,23 @@ class _Loader:
                     self.found.append(unreadable(path, error, place))
                     continue
                 yield place, File(posixpath.relpath(path, folder or "."), data)
+
+    def _portable(self, name: str, path: str, same: dict[str, str], at: Place) -> None:
+        """Report a file that other systems cannot have beside those before, since the package has it by its name.
+
+        Args:
+            name: The path as it is written.
+            path: The path.
+            same: The paths before, by what they are on disks that ignore case; gets this one.
+            at: Where the path stands.
+        """
+        if problem := paths.misfit(name):
+            fix = "write `/`" if "\\" in name else "rename the file: the package has it under its own name"
+            self._report("SW345", f"`{name}` is not a path on every system: {problem}", at, fix)
+        other = same.setdefault(path.lower(), path)
+        if other != path:
+            message = f"`{path}` and `{other}` are one file on disks that ignore case, as those of Windows and macOS do"
+            self._report("SW345", message, at, "rename one of them")
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
         """Whether a file that was named does not lie elsewhere, through a link; reported if it does."""

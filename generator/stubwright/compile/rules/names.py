@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from stubwright import dependencies, naming
+from stubwright import dependencies, naming, paths
 from stubwright.codegen.pages import exports
 from stubwright.compile.handles import kinds as declared_kinds
 from stubwright.compile.handles import shared_whole
@@ -202,7 +202,7 @@ def _package(resolved: Resolved) -> tuple[str, Place]:
 def writable(resolved: Resolved) -> Iterator[Diagnostic]:
     """No file or folder has a name that is longer than disks take, and the package none that Windows reserves."""
     package_name, at = _package(resolved)
-    if naming.is_device(package_name):
+    if paths.is_device(package_name):
         message = f"`{package_name}` cannot be written on Windows, which reserves this name"
         yield Diagnostic("SW406", message, at, f"use `{package_name.lower()}_mcp`")
     named = [(package_name, at, "write a shorter `python.package`")]
