@@ -283,6 +283,41 @@ def test_a_project_says_what_to_compile(project: Path) -> None:
     assert stubwright("generate", cwd=project).stdout == "specs/other.yaml: up to date\n"
 
 
+def test_a_manifest_that_fails_leaves_the_others_their_packages(project: Path) -> None:
+    (project / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["specs/*.yaml"]\n')
+    text = (project / "specs/weather.yaml").read_text()
+    names = ("alpha", "broken", "edited", "gone", "omega")
+    for name in names:
+        (project / f"specs/{name}.yaml").write_text(text.replace("name: weather", f"name: {name}", 1))
+    (project / "specs/weather.yaml").unlink()
+    assert stubwright("generate", cwd=project).returncode == 0
+    made = project / "generated"
+    for name in ("alpha", "broken", "edited", "omega"):
+        path = project / f"specs/{name}.yaml"
+        path.write_text(path.read_text() + "  - {name: more, description: More., inputSchema: {type: object}}\n")
+    broken = project / "specs/broken.yaml"
+    broken.write_text(broken.read_text() + "  - {name: 1}\n")
+    (made / "edited_mcp/server.py").write_text("X = 1\n")
+    (project / "specs/gone.yaml").unlink()
+    before = {path: path.read_bytes() for path in made.rglob("*.*") if path.is_file()}
+    done = stubwright("generate", cwd=project)
+    assert done.returncode == 1
+    said = [line for line in done.stdout.splitlines() if "nothing" in line or "written" in line]
+    assert [re.sub(r"\d+ files written, .*", "N files written", line) for line in said] == [
+        "generated/alpha_mcp: N files written",
+        "specs/broken.yaml: nothing written",
+        "specs/edited.yaml: nothing written",
+        "generated/omega_mcp: N files written",
+    ]
+    after = {path: path.read_bytes() for path in made.rglob("*.*") if path.is_file()}
+    changed = {path.relative_to(made).parts[0] for path in after if after[path] != before.get(path)}
+    assert changed == {"alpha_mcp", "omega_mcp", "stubwright.lock.json"}
+    assert before.keys() <= after.keys(), "what is gone is removed by a run in which all is right"
+    broken.unlink()
+    assert stubwright("generate", "--force", cwd=project).returncode == 0
+    assert sorted(path.name for path in made.glob("*_mcp")) == ["alpha_mcp", "edited_mcp", "omega_mcp"]
+
+
 def test_a_project_is_the_same_from_each_of_its_folders(project: Path) -> None:
     text = '[tool.stubwright]\nmanifests = ["specs/*.yaml"]\n\n[project]\ndependencies = []\n'
     (project / "pyproject.toml").write_text(text)

@@ -424,6 +424,24 @@ def test_stubs_are_appended_where_they_are_asked_for(project: Path) -> None:
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
+@pytest.mark.parametrize("manifest", [MANIFEST + MORE, MANIFEST + MORE + "    typo: 1\n    inputSchema: 1\n"])
+def test_stubs_are_not_appended_beside_a_package_that_is_not_written(manifest: str, project: Path) -> None:
+    stubwright("generate", cwd=project)
+    server = project / "generated/diary_mcp/server.py"
+    server.write_text(server.read_text() + "X = 1\n")
+    (project / "diary.yaml").write_text(manifest)
+    before = {path: path.read_bytes() for path in project.rglob("*.*") if path.is_file()}
+    done = stubwright("generate", "--stubs", cwd=project)
+    assert (done.returncode, done.stdout) == (1, "diary.yaml: nothing written or appended\n")
+    assert {path: path.read_bytes() for path in project.rglob("*.*") if path.is_file()} == before
+    (project / "diary.yaml").write_text(MANIFEST + MORE)
+    done = stubwright("generate", "--stubs", "--force", cwd=project)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        "src/diary.py: a method appended to Diary; imported Content, ReadInput",
+    )
+
+
 def test_a_renamed_tool_is_a_renamed_method(project: Path) -> None:
     stubwright("generate", cwd=project)
     (project / "diary.yaml").write_text(MANIFEST.replace("name: write", "name: jot"))

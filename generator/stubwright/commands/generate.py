@@ -127,11 +127,14 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
                 path, run.target, current_lock, trust=trust, force=arguments.force, writes=writes, project=project
             )
         printer.add_generated(path, built.diagnostics, built.documents)
-        is_known = is_known and not built.failed and not (built.changes is not None and built.changes.refused)
+        is_refused = built.changes is not None and built.changes.refused
+        is_known = is_known and not built.failed and not is_refused
+        if writes and (built.failed or is_refused) and (arguments.stubs or len(run.manifests) > 1):
+            printer.say(f"{path}: nothing written{' or appended' if arguments.stubs else ''}")
         if built.changes is not None:
             current_lock = _apply(built.changes, folder, current_lock, printer, write=writes)
             printer.report_built(built)
-            if arguments.stubs:
+            if arguments.stubs and not is_refused:  # the class fits the package that is there, not one that will be
                 _append_stubs(built, path, printer)
             else:
                 printer.report_fit(built.fit)
