@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path, PureWindowsPath
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +21,7 @@ import pytest
 from stubwright import cli, paths
 from stubwright.mock import server
 from stubwright.project.files import disk, locking
+from stubwright_runtime.server.transports import signals
 from stubwright_runtime.tasks.engines import worker
 
 ROOT = Path(__file__).parents[2]
@@ -59,26 +64,51 @@ def test_this_process_can_hold_a_folder_by_a_file(tmp_path: Path, monkeypatch: p
         assert [path.suffix for path in tmp_path.iterdir()] in ([".lock"], [])
 
 
-def test_a_worker_does_without_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As loops on Windows have it: what ends the worker there is the end of its input."""
+def refuse(*_: object) -> None:
+    raise NotImplementedError
 
-    class BegunError(Exception):
-        pass
+
+@pytest.fixture
+def break_signal(monkeypatch: pytest.MonkeyPatch) -> signal.Signals:
+    """A signal that stands for Ctrl-Break; there is no SIGHUP."""
+    monkeypatch.setattr(signal, "SIGBREAK", signal.SIGUSR1, raising=False)
+    monkeypatch.delattr(signal, "SIGHUP")
+    return signal.SIGUSR1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="another signal stands for Ctrl-Break")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
+def test_a_worker_is_stopped_by_signals_that_its_loop_does_not_take(
+    number: signal.Signals | None, break_signal: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
 
     class Server:
-        def lifespan(self) -> object:
-            raise BegunError
+        package = SimpleNamespace(manifest={"server": {"name": "x"}})
 
-    def refused(*_: object) -> None:
-        raise NotImplementedError
+        @asynccontextmanager
+        async def lifespan(self) -> AsyncIterator[None]:
+            asyncio.get_running_loop().call_soon(signal.raise_signal, number or break_signal)
+            yield
+            done.append("left")
+
+        def stop(self) -> None:
+            done.append("stopped")
 
     async def work() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "add_signal_handler", refused)
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_signal_handler", refuse)
         server: Any = Server()
-        await worker._work(server, until_eof=False)
+        await asyncio.wait_for(worker._work(server, until_eof=False), 10)
 
-    with pytest.raises(BegunError):
-        asyncio.run(work())
+    before = [signal.getsignal(each) for each in signals.stop_signals()]
+    asyncio.run(work())
+    assert done == ["stopped", "left"]
+    assert [signal.getsignal(each) for each in signals.stop_signals()] == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="another signal stands for Ctrl-Break")
+def test_ctrl_break_asks_for_a_stop(break_signal: signal.Signals) -> None:
+    assert signals.stop_signals() == (signal.SIGINT, signal.SIGTERM, break_signal)
 
 
 @pytest.fixture

@@ -83,12 +83,24 @@ nothing = None
 MAKE = 1 + HANDLERS.splitlines().index('    raise ValueError("no database")')
 
 
+WINDOWS = """
+import asyncio
+from weather import Weather
+
+def refuse(*_):
+    raise NotImplementedError
+
+asyncio.SelectorEventLoop.add_signal_handler = asyncio.SelectorEventLoop.remove_signal_handler = refuse
+"""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     write_package(folder, "process_mcp")
     (folder / "weather.py").write_text(HANDLERS)
     (folder / "silent.py").write_text(HANDLERS.replace('print("importing", flush=True)', ""))
+    (folder / "windows.py").write_text(WINDOWS)
     (folder / "broken.py").write_text("import json\nimport nowhere\n")
     (folder / "wrong.py").write_text("def (:\n")
     return folder
@@ -181,6 +193,22 @@ def test_a_signal_stops_cleanly(server: Process, number: signal.Signals) -> None
     assert status == 0
     assert re.findall("CANCELLED|LEFT|Traceback", log) == ["CANCELLED", "LEFT"]
     assert cut_off(json.loads(rest)) == server.number
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_stops_cleanly_where_loops_take_no_handlers(number: signal.Signals, project: Path) -> None:
+    """As on Windows."""
+    process = Process(project, "--handlers", "windows:Weather")
+    process.send("initialize", {**HELLO, "protocolVersion": "2025-11-25"})
+    process.receive()
+    process.call("get-weather", location="Paris")
+    process.await_log("STARTED")
+    process.popen.send_signal(number)
+    status, log, rest = process.end()
+    assert (status, f"stopping: {number.name}" in log) == (0, True)
+    assert re.findall("CANCELLED|LEFT|Traceback", log) == ["CANCELLED", "LEFT"]
+    assert cut_off(json.loads(rest)) == process.number
+    process.kill()
 
 
 @pytest.mark.parametrize("number", STOPS)

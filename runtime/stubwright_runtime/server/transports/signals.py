@@ -11,19 +11,57 @@ import signal
 import sys
 import threading
 import time
-from typing import Final
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from ...observability.logs import log
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Generator
 
 _GRACE: Final = 1.0  # seconds
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """The signals that ask for a stop: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as `nohup` has it."""
-    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
-    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
-        return signal.SIGINT, signal.SIGTERM
-    return signal.SIGINT, signal.SIGTERM, hangup
+    """Return the signals that ask for a stop.
+
+    These are SIGINT, SIGTERM, and SIGHUP unless it is ignored, as `nohup` has it. Windows has SIGBREAK in place of
+    SIGHUP: Ctrl-Break, and a console that is closed.
+    """
+    others: list[signal.Signals] = [getattr(signal, name) for name in ("SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    return signal.SIGINT, signal.SIGTERM, *(each for each in others if signal.getsignal(each) is not signal.SIG_IGN)
+
+
+@contextmanager
+def stop_signals_heard(
+    loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None]
+) -> Generator[None, None, None]:
+    """Call `then` in the loop at each signal that asks for a stop, for as long as the block.
+
+    Loops on Windows have no `add_signal_handler`, but signals wake them.
+
+    Args:
+        loop: The loop, which runs in the main thread.
+        then: Takes the signal.
+    """
+    with ExitStack() as stack:
+        for number in stop_signals():
+            stack.callback(signal.signal, number, signal.getsignal(number) or signal.SIG_DFL)
+            try:
+                loop.add_signal_handler(number, then, number)
+            except NotImplementedError:
+                signal.signal(number, partial(_call_in, loop, then))
+            else:
+                stack.callback(loop.remove_signal_handler, number)
+        yield
+
+
+def _call_in(
+    loop: asyncio.AbstractEventLoop, then: Callable[[signal.Signals], None], number: int, _frame: object
+) -> None:
+    loop.call_soon_threadsafe(then, signal.Signals(number))
 
 
 def end_without_threads() -> None:

@@ -18,7 +18,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Final, Self
 
 from ...observability.logs import log
-from ...server.transports.signals import stop_signals
+from ...server.transports.signals import stop_signals_heard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,15 +37,12 @@ _MARGIN: Final = 5.0
 
 
 def work(core: Core, *, until_eof: bool = False) -> None:
-    """Work at a server's tasks until SIGINT, SIGTERM or SIGHUP, or the end of standard input."""
+    """Work at a server's tasks until SIGINT, SIGTERM, SIGHUP or SIGBREAK, or the end of standard input."""
     asyncio.run(_work(core, until_eof))
 
 
 async def _work(core: Core, until_eof: bool) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in stop_signals():
-        with suppress(NotImplementedError):  # Windows, where the end of standard input stops it
-            loop.add_signal_handler(number, stop.set)
     if until_eof:
         descriptor = sys.stdin.fileno()
 
@@ -56,6 +53,11 @@ async def _work(core: Core, until_eof: bool) -> None:
                 loop.call_soon_threadsafe(stop.set)
 
         threading.Thread(target=read, daemon=True).start()
+    with stop_signals_heard(loop, lambda _: stop.set()):
+        await _take_tasks(core, stop)
+
+
+async def _take_tasks(core: Core, stop: asyncio.Event) -> None:
     async with core.lifespan():
         log().info("working at tasks of %s", core.package.manifest["server"]["name"])
         await stop.wait()

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ....observability.logs import log
 from ...execution.watchdog import watched_loop
-from ..signals import stop_signals
+from ..signals import stop_signals, stop_signals_heard
 from .connection import Connection
 from .wire import Output, lines_of
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def run(core: Core, wire: Wire) -> None:
-    """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM or SIGHUP arrives.
+    """Serve until standard input is closed, the client is gone, or SIGINT, SIGTERM, SIGHUP or SIGBREAK arrives.
 
     All of these are clean stops, after which this returns. Requests that a stop cuts off are answered with an error. A
     second signal ends the process at once.
@@ -76,7 +75,7 @@ async def _serve_client(core: Core, wire: Wire, connection: Connection) -> None:
 @contextmanager
 def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]:
     """Call `stop` at the first signal; the next one has its default effect, which ends the process."""
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
@@ -85,16 +84,10 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Generator[None, None, None]
     def arrived(number: signal.Signals) -> None:
         log().info("stopping: %s", number.name)
         for each in numbers:
-            loop.remove_signal_handler(each)
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(each)
             signal.signal(each, signal.SIG_DFL)
         stop()
 
-    before = [signal.getsignal(number) for number in numbers]
-    for number in numbers:
-        loop.add_signal_handler(number, arrived, number)
-    try:
+    with stop_signals_heard(loop, arrived):
         yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)
