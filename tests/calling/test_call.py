@@ -21,6 +21,7 @@ from processes import running
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = (ROOT / "docs" / "calling.md").read_text("utf-8")
 
 MANIFEST: Final = """\
 stubwright: 1
@@ -265,6 +266,67 @@ def test_at_a_terminal_progress_is_shown_and_questions_are_asked(desk: Path) -> 
     assert "width=3" in last
     assert "loud=True" in last
     assert "\r\x1b[K" in terminal.text.partition("the server asks")[0][-60:]  # the line of progress made way
+
+
+BAKERY: Final = """\
+stubwright: 1
+server: {name: bakery, version: 1.0.0}
+python: {handlers: "bakery:Bakery"}
+tools:
+  - name: bake_cake
+    description: Bakes a cake.
+    inputSchema: {type: object, properties: {kind: {type: string}}, required: [kind]}
+    stubwright:
+      ask:
+        glaze:
+          message: Which glaze?
+          schema:
+            type: object
+            properties:
+              glaze: {type: string, title: Glaze, enum: [chocolate, sugar], default: sugar}
+              people: {type: integer, title: For how many, minimum: 1}
+              gift: {type: boolean, title: Is it a gift?}
+            required: [glaze, people, gift]
+"""
+BAKER: Final = """\
+import asyncio
+
+from bakery_mcp import BakeCakeGlazeAnswer, BakeCakeInput, BakeCakeContext, BakeryHandlers
+
+
+class Bakery(BakeryHandlers):
+    async def bake_cake(self, args: BakeCakeInput, ctx: BakeCakeContext) -> str:
+        await ctx.progress(1, 3, "mixing")
+        await asyncio.sleep(0.2)
+        await ctx.progress(2, 3, "baking")
+        await asyncio.sleep(0.2)
+        answer = await ctx.ask.glaze()
+        assert isinstance(answer, BakeCakeGlazeAnswer)
+        await ctx.progress(3, 3, "glazing")
+        await asyncio.sleep(0.2)
+        return f"A {args.kind} cake with {answer.glaze} glaze for {answer.people}{', wrapped' * answer.gift}."
+"""
+
+
+def test_the_page_shows_what_a_person_sees_and_types(tmp_path: Path) -> None:
+    [shown] = re.findall(r"^```console\n\$ (stubwright call bakery.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    command, _, transcript = shown.partition("\n")
+    (tmp_path / "bakery.yaml").write_text(BAKERY)
+    (tmp_path / "bakery.py").write_text(BAKER)
+    generated = stubwright("generate", "bakery.yaml", cwd=tmp_path)
+    assert (generated.returncode, generated.stderr) == (0, "")
+    terminal = Terminal([*COMMAND, *command.split()[1:]], tmp_path)
+    for prompt, typed in (
+        ('Glaze [chocolate, sugar] (Enter: "sugar"): ', "dark"),
+        ('not `dark`\r\nGlaze [chocolate, sugar] (Enter: "sugar"): ', "chocolate"),
+        ("For how many: ", "8"),
+        ("Is it a gift? [y/n]: ", "y"),
+    ):
+        terminal.until(prompt)
+        terminal.type(f"{typed}\n")
+    assert terminal.rest() == 0, terminal.text
+    lines = re.split(r"\r\n|\r\x1b\[K", terminal.text)  # a line of progress is overwritten by the next one
+    assert [line for line in lines if line] == [line for line in transcript.splitlines() if line]
 
 
 def test_ctrl_d_answers_nothing_and_ctrl_c_ends_the_call(desk: Path) -> None:

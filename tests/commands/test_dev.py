@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -166,6 +167,33 @@ def test_it_serves_and_takes_over_at_each_good_save(project: Path) -> None:
         it.process.send_signal(signal.SIGINT)
         assert it.process.wait(20) == 0
     assert [process for process in (first, second, third, last) if is_alive(process)] == []
+
+
+def test_each_server_lets_a_debugger_attach_at_the_same_port(project: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    said = f"a debugger can attach to 127.0.0.1:{port}, and run any code here"
+    with dev(project, "--debug-port", str(port), python=[sys.executable]) as it:
+        it.says(said)
+        it.answers("helped one")
+        with socket.create_connection(("127.0.0.1", port), 30):  # what keeps debugpy's own process going
+            write(project / "src" / "diary.py", HANDLERS.replace("one", "two"))
+            it.says("Finished server process")
+            it.says("diary_mcp: serving")
+        it.says(said)
+        it.answers("helped two")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--debug-port", "soon"], "--debug-port is 'soon' is not a port, such as 5678"),
+        (["--debug-wait"], "--debug-wait needs --debug-port, such as --debug-port 5678"),
+    ],
+)
+def test_options_for_a_debugger_that_are_wrong(options: list[str], said: str, project: Path) -> None:
+    done = stubwright("dev", *options, cwd=project)
+    assert (done.returncode, done.stderr) == (2, f"stubwright: {said}\n")
 
 
 def test_of_two_saves_in_one_second_the_second_is_served(project: Path) -> None:

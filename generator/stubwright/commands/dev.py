@@ -40,6 +40,14 @@ def add(verbs: Any) -> None:
     )
     dev.add_argument("--as", dest="subject", metavar="NAME", help=f"whom that token is for (default: {_SUBJECT})")
     dev.add_argument("--inspector", action="store_true", help="open MCP's Inspector on the server; needs npx")
+    dev.add_argument(
+        "--debug-port",
+        metavar="PORT",
+        help="let a debugger attach to this port of 127.0.0.1, such as 5678; the server needs the package debugpy",
+    )
+    dev.add_argument(
+        "--debug-wait", action="store_true", help="with --debug-port: start each server when a debugger is attached"
+    )
     # It generates as `generate --watch` does, of which it has no other option.
     dev.set_defaults(verb=_dev, watch=True, check=False, force=False, stubs=False, strict=False, quiet=False)
     dev.set_defaults(format="text")
@@ -56,11 +64,13 @@ def _dev(arguments: argparse.Namespace) -> int:
     arguments.manifests = (launching.manifest(work),)  # alone: the project's other packages are left as they are
     launching.interpreter(arguments)
     host, port = _parse_address(arguments.http)
+    debugging = _list_debug_options(arguments)
     issuer = _make_issuer(arguments)
     with ExitStack() as stack:
         stack.enter_context(_handle_interrupts())
         try:
-            serving = stack.enter_context(processes.Serving(host, port, _report_end, issuer.public if issuer else None))
+            key = issuer.public if issuer else None
+            serving = stack.enter_context(processes.Serving(host, port, _report_end, key, debugging))
         except processes.AddressError as error:
             err(f"stubwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
             return 1
@@ -203,6 +213,23 @@ def _parse_address(text: str) -> tuple[str, int]:
     if isinstance(address, int):
         raise UsageError(f"--http is {text!r}; it is HOST:PORT, such as {_ADDRESS}")
     return address
+
+
+def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The options of the server that let a debugger attach. Raises UsageError."""
+    from argparse import ArgumentTypeError
+
+    from stubwright_runtime.server import main
+
+    if arguments.debug_port is None:
+        if arguments.debug_wait:
+            raise UsageError("--debug-wait needs --debug-port, such as --debug-port 5678")
+        return ()
+    try:
+        port = main.port_number(arguments.debug_port)
+    except ArgumentTypeError as error:
+        raise UsageError(f"--debug-port is {error}") from error
+    return ("--debug-port", str(port), *(["--debug-wait"] if arguments.debug_wait else []))
 
 
 def _find_npx() -> str:

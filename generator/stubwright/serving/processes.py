@@ -66,7 +66,14 @@ def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
 class Serving:
     """An address, and the server that answers there; a context manager, which stops all servers at its end."""
 
-    def __init__(self, host: str, port: int, ended: Callable[[int], None], key: str | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        ended: Callable[[int], None],
+        key: str | None = None,
+        debugging: tuple[str, ...] = (),
+    ) -> None:
         """Bind the address.
 
         Args:
@@ -74,6 +81,7 @@ class Serving:
             port: The port; 0 for any that is free.
             ended: Called with the exit status of a server that ended although nobody asked it to, from another thread.
             key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
+            debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
 
         Raises:
             AddressError: It cannot be bound.
@@ -81,6 +89,7 @@ class Serving:
         self._host = host
         self._ended = ended
         self._key = key
+        self._debugging = debugging
         self._servers: list[subprocess.Popen[bytes]] = []
         self._dismissed: set[int] = set()
         try:
@@ -115,14 +124,14 @@ class Serving:
             self._dismiss(wait=True)
             address, shared = f"{self.host}:{self.port}", ()
         else:
-            self._dismiss(wait=False)
+            self._dismiss(wait=bool(self._debugging))
             address, shared = f"fd:{self._listener.fileno()}", (self._listener.fileno(),)
         named = [] if self._host in (self.host, "localhost", *_EVERYWHERE) else ["--allow-host", self._host]
         words = launch.arguments
         if self._key is not None:
             words = ("-P", str(_PROTECTED), self._key, *words[words.index(launch.package) :])
         process = subprocess.Popen(  # noqa: S603 - our own
-            [launch.python, *words, "--http", address, *named],
+            [launch.python, *words, "--http", address, *named, *self._debugging],
             env=_environment(launch, variables),
             stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can ask
             pass_fds=shared,

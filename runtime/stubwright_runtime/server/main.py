@@ -18,6 +18,7 @@ from ..extras import MissingExtraError
 from ..observability.logs import log, name_after, set_up
 from ..state.store import StoreConfigurationError
 from ..values.terminal import replace_controls, to_one_line
+from . import debugger
 from .execution.threads import THREADS
 from .handlers import check
 from .handlers.loading import Handwritten, StartError, refuse
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _LEVELS: Final = ("debug", "info", "warning", "error")
 _EVERYWHERE: Final = ("0.0.0.0", "::")
 """What is compared with, and not bound to."""
+_LAST_PORT: Final = 65535
 _GRACE: Final = 5  # seconds for open requests when the HTTP server stops
 
 
@@ -189,6 +191,15 @@ def _parser(package: Package) -> argparse.ArgumentParser:
         help="append a line of JSON for each tool call, including refused and failed ones; - is standard error",
     )
     parser.add_argument(
+        "--debug-port",
+        metavar="PORT",
+        type=port_number,
+        help="let a debugger attach to this port of 127.0.0.1, such as 5678; needs the package debugpy",
+    )
+    parser.add_argument(
+        "--debug-wait", action="store_true", help="with --debug-port: start when a debugger is attached"
+    )
+    parser.add_argument(
         "--log-level", choices=_LEVELS, default="info", help="what to log on standard error (default: info)"
     )
     return parser
@@ -199,9 +210,16 @@ def address(text: str) -> tuple[str, int] | int:
     host, _, port = text.rpartition(":")
     if host == "fd" and port.isdecimal():
         return int(port)
-    if not port.isdecimal() or int(port) > 65535:  # the largest there is
+    if not port.isdecimal() or int(port) > _LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, such as 127.0.0.1:8000")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+def port_number(text: str) -> int:
+    """A port. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, such as 5678")
+    return int(text)
 
 
 def whole_number(text: str) -> int:
@@ -334,6 +352,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
     from .core.building import build_core
     from .toolsets import UnknownToolsetError
 
+    debugger.listen(options.debug_port, wait=options.debug_wait)  # before the handlers, so that it sees their imports
     handlers = handwritten.load()
     scopes = options.scope if options.http is None else ()
     try:

@@ -7,9 +7,10 @@ to be told.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
+from stubwright import naming
 from stubwright.codegen import surface
 from stubwright_runtime.mcp import vocabulary
 
@@ -55,6 +56,22 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
             if names[0] != names[1]:
                 renames[names[0]] = names[1]
     return renames
+
+
+def current_names(name: str, renamed: Mapping[str, str], known: Collection[str]) -> list[str]:
+    """Return what a class may be called now, of the names that are known.
+
+    Args:
+        name: What it was called.
+        renamed: Old names of methods to new ones, from which names of classes are made.
+        known: The names that classes have now.
+    """
+    starts = {naming.pascal(old): naming.pascal(new) for old, new in renamed.items()}
+    return [
+        now
+        for old, new in starts.items()
+        if name.startswith(old) and (now := f"{new}{name.removeprefix(old)}") in known
+    ]
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:

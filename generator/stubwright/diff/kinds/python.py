@@ -7,11 +7,12 @@ those that users see. Only the differences are examined.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from stubwright.codegen.pages.renames import current_names, renamed_methods
 from stubwright.codegen.surface import Class, ClientMethod, Enumeration, Field, HandlerMethod, Parameter, Surface, Type
 from stubwright.diagnostics import Place
 from stubwright.diagnostics.suggestions import quoted
@@ -36,7 +37,13 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
     before, after = (datamodel.surface_of(manifest) for manifest in _drop_unchanged_tools(pair))
     old_places, new_places = (dict(_find_places(manifest)) for manifest in (pair.old, pair.new))
-    surfaces = _SurfacePair(before, after, _map_places(old_places, new_places), _map_places(new_places, old_places))
+    surfaces = _SurfacePair(
+        before,
+        after,
+        _map_places(old_places, new_places),
+        _map_places(new_places, old_places),
+        renamed_methods(pair.old.document, pair.new.document),
+    )
     yield from _compare_handlers(surfaces)
     yield from _compare_clients(surfaces)
     yield from _compare_classes(surfaces)
@@ -65,7 +72,9 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
         was = old.get(name)
         subject = surfaces.get_subject(f"handler `{name}`", was, method)
         if not method.is_optional and (was is None or was.is_optional):
-            why = "the server does not start without it; `stubwright generate --stubs` writes a stub of it"
+            old_name = next((was for was, now in surfaces.renamed.items() if now == name and was in old), None)
+            remedy = f"rename `{old_name}`" if old_name else "`stubwright generate --stubs` writes a stub of it"
+            why = f"the server does not start without it; {remedy}"
             yield subject.change("SW581", "breaking", "handlers must have this method", why)
         if was is not None and not _is_same_signature(was, method):
             message = f"its signature was `{_show_signature(was)}`, and is `{_show_signature(method)}`"
@@ -74,7 +83,9 @@ def _compare_handlers(surfaces: _SurfacePair) -> Iterator[Change]:
             yield subject.change("SW583", "breaking" if is_harsh else "may break", message, why_optional)
     for name, removed in old.items():
         if name not in new and not removed.is_optional:
-            why = "nothing calls it any more, and its annotations may name classes that no longer exist"
+            why = surfaces.explain_renaming(name, new) or (
+                "nothing calls it any more, and its annotations may name classes that no longer exist"
+            )
             yield surfaces.get_subject(f"handler `{name}`", removed, None).change(
                 "SW582", "may break", "the method is no longer called", why
             )
@@ -85,7 +96,7 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
     for name, removed in old.items():
         if name not in new:
             yield surfaces.get_subject(f"client `{name}`", removed, None).change(
-                "SW582", "breaking", "the method is gone"
+                "SW582", "breaking", "the method is gone", surfaces.explain_renaming(name, new)
             )
     for name, method in new.items():
         was = old.get(name)
@@ -130,7 +141,9 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
             yield from _compare_fields(was, new[name], subject)
             yield from _compare_values(was, new[name], subject)
         else:
-            yield subject.change("SW586", "breaking", "the class is gone")
+            names = current_names(name, surfaces.renamed, new)
+            why = f"it is called {quoted(names)} now" if names else None
+            yield subject.change("SW586", "breaking", "the class is gone", why)
 
 
 def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
@@ -318,12 +331,21 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class _SurfacePair:
-    """Both surfaces, and for each primitive that both have, its place on the other side."""
+    """Both surfaces, and for each primitive that both have, its place on the other side.
+
+    `renamed` has the old names of methods, and the new ones.
+    """
 
     old: Surface
     new: Surface
     forward: Mapping[Place, Place]
     back: Mapping[Place, Place]
+    renamed: Mapping[str, str]
+
+    def explain_renaming(self, name: str, known: Collection[str]) -> str | None:
+        """Return what a method that is gone is called now; None if that is not known."""
+        now = self.renamed.get(name)
+        return f"it is called `{now}` now" if now is not None and now in known else None
 
     def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> _Subject:
         """A subject that is on at least one side."""

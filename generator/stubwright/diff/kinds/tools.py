@@ -70,7 +70,9 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
         if tool.name in renamed:
             message = f"it is called `{renamed[tool.name]}` now"
             new = next(other for other in pair.new.tools if other.name == renamed[tool.name])
-            yield _change_tool(tool, "SW512", "breaking", message, tool.place / "name", new.place / "name")
+            mark = f"stubwright: {{deprecated: {{use: {new.name}}}}}"
+            why = f"both names break nobody: also list `{tool.name}`, with `{mark}`"
+            yield _change_tool(tool, "SW512", "breaking", message, tool.place / "name", new.place / "name", why)
         elif tool.name not in new_names:
             yield _change_tool(
                 tool, "SW510", "breaking", "the tool is gone", tool.place, None, _suggest_replacement(tool)
@@ -280,12 +282,14 @@ def compare_extension(
     if not same(before.get("deprecated"), after.get("deprecated")):
         places = at[0] / "deprecated", at[1] / "deprecated"
         impact: Impact = "cosmetic"
-        state = "no longer deprecated"
+        state, why = "no longer deprecated", None
         if before.get("deprecated") and after.get("deprecated"):
             state = "deprecated with another message"
         elif after.get("deprecated"):
             impact, state = "compatible", "deprecated now"  # a minor version (SemVer 2.0.0, 7)
-        yield _make_change(about, "SW519", impact, f"it is {state}", *places)
+            use = after["deprecated"].get("use")
+            why = f"callers are told to use `{use}`" if use else None
+        yield _make_change(about, "SW519", impact, f"it is {state}", *places, why)
     was, now = before.get("ask") or {}, after.get("ask") or {}
     for name in dict.fromkeys((*now, *was)):
         if same(was.get(name), now.get(name)):
@@ -301,7 +305,10 @@ def compare_extension(
 
 
 def _suggest_replacement(tool: ir.Tool) -> str | None:
-    use = (tool.deprecated or {}).get("use")
+    """Return what to do about a tool that is gone; None if it was deprecated without a replacement."""
+    if tool.deprecated is None:
+        return "to let callers move first, keep it for a version, with `stubwright: {deprecated: {use: …}}`"
+    use = tool.deprecated.get("use")
     return f"it was deprecated; use `{use}`" if use else None
 
 

@@ -151,8 +151,7 @@ def stale_uses(
         renamed: Old names of methods to new ones, as far as they are known.
         contexts: The methods that handle something, each with its parameter for the context and the class of that.
     """
-    starts: Mapping[str, str] = {naming.pascal(old): naming.pascal(new) for old, new in renamed.items()}
-    return [*stale_imports.stale(module, interface, starts), *context_uses.unknown(module, interface, contexts or {})]
+    return [*stale_imports.stale(module, interface, renamed), *context_uses.unknown(module, interface, contexts or {})]
 
 
 def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) -> dict[Function, tuple[ast.arg, str]]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright.codegen.pages.interface import RUNTIME
+from stubwright.codegen.pages.renames import current_names
 from stubwright.diagnostics import Diagnostic, Span
 from stubwright.diagnostics.suggestions import alike, quoted
 from stubwright.project.handwritten import reading, scopes
@@ -31,7 +32,7 @@ def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> I
     Args:
         module: The module.
         interface: What its package offers.
-        renamed: Starts of the names of classes to what they start with now.
+        renamed: Old names of methods to new ones, as far as they are known.
     """
     for node in _imports(module.syntax):
         if isinstance(node, ast.Import):
@@ -93,8 +94,7 @@ def _uses(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.Attribu
 
 def _instead(verb: str, name: str, known: Collection[str], renamed: Mapping[str, str]) -> str | None:
     """What to import or to write in place of a name that is not there."""
-    now = [f"{new}{name.removeprefix(old)}" for old, new in renamed.items() if name.startswith(old)]
-    if called := [each for each in now if each in known]:
+    if called := current_names(name, renamed, known):
         return f"{verb} {quoted(called)}, as it is called now"
     near = alike(name, sorted(known))
     return f"did you mean {quoted(near)}?" if near else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HINT: Final = (
     "breakpoint() is passed over, since standard input belongs to the MCP client: use `stubwright dev` in a terminal, "
-    "or start the server under a debugger that needs none, as with `python -m debugpy --listen 5678 -m …`"
+    "or start the server with --debug-port 5678, and attach a debugger"
 )
 
 

@@ -1,0 +1,71 @@
+"""A debugger in a server that runs: `--debug-port`, by debugpy.
+
+Takes a port and listens there, on the loopback interface alone, since whoever attaches runs code in this process.
+debugpy is imported here and nowhere else; nobody needs it but those who debug.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import socket
+import time
+from typing import Final
+
+from ..observability.logs import log
+from .handlers.loading import StartError
+
+_HOST: Final = "127.0.0.1"
+_PATIENCE: Final = 5  # seconds for the debugger of a server before, which `dev` ended, to let go
+
+
+def listen(port: int | None, *, wait: bool) -> None:
+    """Listen for a debugger, and say how to attach it; nothing without a port.
+
+    Standard output and input must not be those of a client by now: debugpy starts a process, which inherits both.
+
+    Args:
+        port: The port; 0 for any that is free.
+        wait: Return only when a debugger is attached.
+
+    Raises:
+        StartError: There is no debugpy, or the port cannot be had.
+    """
+    if port is None:
+        if wait:
+            raise StartError("--debug-wait needs --debug-port, such as --debug-port 5678")
+        return
+    try:
+        debugpy = importlib.import_module("debugpy")
+    except ModuleNotFoundError as error:
+        if error.name != "debugpy":
+            raise
+        raise StartError("--debug-port needs the package debugpy; install debugpy") from None
+    try:
+        _await_port(port)
+        host, bound = debugpy.listen((_HOST, port))
+    except (OSError, RuntimeError) as error:  # RuntimeError: so debugpy says whatever its own process could not do
+        raise StartError(f"--debug-port {port} cannot be had: {error}", status=1) from None
+    # A warning, since it has to be read: whoever attaches does as this process may.
+    log().warning(
+        "a debugger can attach to %s:%d, and run any code here; in VS Code with "
+        '{"type": "debugpy", "request": "attach", "connect": {"host": "%s", "port": %d}}',
+        *(host, bound, host, bound),
+    )
+    if wait:
+        log().warning("waiting until a debugger is attached; without --debug-wait the server starts at once")
+        debugpy.wait_for_client()
+
+
+def _await_port(port: int) -> None:
+    """Wait until a port can be had. Raises OSError."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            socket.create_server((_HOST, port)).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+        else:
+            return
