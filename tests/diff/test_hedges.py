@@ -204,7 +204,7 @@ def test_a_comparison_ends(number: int, steps: list[Search]) -> None:
     old = schema_edits.schema(chance)
     new = schema_edits.edited(chance, old)
     found = compare(old, new, "output")
-    assert 4_000 < len(steps) <= 18_000
+    assert 4_000 < len(steps) <= 14_000
     assert compare(old, new, "output") == found
 
 

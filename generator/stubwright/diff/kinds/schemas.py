@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["input", "output"]
 
-_STEPS: Final = 16_000
+_STEPS: Final = 12_000
 """Steps that the search for examples may take in one comparison; after that, what is not proved may break."""
 
 _STEPS_FOR_BLAME: Final = 2_000
