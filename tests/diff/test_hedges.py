@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import random
+from itertools import islice
 from typing import Any, Literal
 
 import pytest
 
+import schema_edits
 from stubwright import ir
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, find_worst_impact
+from stubwright.diff.kinds import schemas
 from stubwright.diff.kinds.schemas import SchemaComparison
+from stubwright.diff.subsumption import memory
+from stubwright.diff.subsumption.memory import ProofMemory
+from stubwright.diff.subsumption.parts import Part
+from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.search import Budget, ExhaustedError, Search
 from stubwright.jsonschema import dialects
 
 Json = Any
@@ -172,3 +181,104 @@ def test_a_keyword_that_a_dialect_does_not_know_refuses_everything() -> None:
         for more in ({}, {"not": {"const": [1]}})
     )
     assert decide(old, new, "input") == "breaking"
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
+    """The search of each step that is taken."""
+    taken: list[Search] = []
+    take = Search._take
+
+    def count(search: Search) -> None:
+        take(search)
+        taken.append(search)
+
+    monkeypatch.setattr(Search, "_take", count)
+    return taken
+
+
+@pytest.mark.parametrize("number", [166, 203, 414])
+def test_a_comparison_ends(number: int, steps: list[Search]) -> None:
+    """These took up to 112,800 steps, which are four seconds."""
+    chance = random.Random(f"hedge/{number}")
+    old = schema_edits.schema(chance)
+    new = schema_edits.edited(chance, old)
+    found = compare(old, new, "output")
+    assert 4_000 < len(steps) <= 14_000
+    assert compare(old, new, "output") == found
+
+
+def test_what_is_too_long_to_search_may_break(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "_STEPS", 0)
+    monkeypatch.setattr(schemas, "_STEPS_FOR_BLAME", 0)
+    monkeypatch.setattr(schemas, "_EFFORT", 0)
+    (change,) = compare({"type": "integer"}, {"type": "number"}, "output")
+    reason = (
+        "it is neither proved nor disproved that no new results are possible: the search for an example took too long"
+    )
+    assert (change.impact, change.help) == ("may break", reason)
+
+
+def test_texts_that_do_not_fit_take_steps(steps: list[Search]) -> None:
+    pattern = {"type": "string", "pattern": "^(?=b)a"}
+    search = Search(1_000, 2, Budget(1_000))
+    assert list(search.values((Part(pattern, Judge(pattern)),))) == []
+    assert 10 < len(steps) < 100
+
+
+def test_a_budget_ends_all_its_searches() -> None:
+    budget = Budget(5)
+    part = Part({"type": "integer"}, Judge({"type": "integer"}))
+    first = islice(Search(1_000, 2, budget).values((part,)), 3)
+    assert len(list(first)) == 3
+    with pytest.raises(ExhaustedError):
+        list(Search(1_000, 2, budget).values((part,)))
+    assert budget.steps == 0
+
+
+def test_steps_are_kept_for_later_searches() -> None:
+    budget = Budget(9)
+    part = Part({"type": "integer"}, Judge({"type": "integer"}))
+    left = []
+    for later in (2, 1, 0):
+        budget.keep_for(later)
+        with pytest.raises(ExhaustedError):
+            list(Search(1_000, 2, budget).values((part,)))
+        left.append(budget.steps)
+    assert left == [6, 3, 0]
+
+
+@pytest.mark.parametrize(("levels", "is_cut"), [(0, True), (1, True), (2, False)])
+def test_a_search_says_if_more_levels_may_find_more(levels: int, *, is_cut: bool) -> None:
+    schema = {"type": "array", "items": {"type": "array", "items": {"const": 1}, "maxItems": 1}, "maxItems": 1}
+    search = Search(1_000, levels, Budget(1_000))
+    assert ([[1]] in list(search.values((Part(schema, Judge(schema)),)))) != is_cut
+    assert search.is_cut == is_cut
+
+
+def test_a_proof_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Judge, Judge]] = []
+
+    def covers(wide: Judge, narrow: Judge) -> bool:
+        asked.append((wide, narrow))
+        return True
+
+    monkeypatch.setattr(memory, "covers", covers)
+    proofs = ProofMemory(10_000)
+    wide, narrow = Judge({"type": "number"}), Judge({"type": "integer"})
+    assert proofs.covers(wide, narrow)
+    assert proofs.covers(Judge({"type": "number"}), narrow)
+    assert len(asked) == 1
+    assert proofs.covers(narrow, wide)
+    assert proofs.covers(Judge({"type": "number"}, "assert"), narrow)
+    assert len(asked) == 3
+
+
+def test_the_first_proof_is_tried_and_no_more_than_its_effort_allows() -> None:
+    proofs = ProofMemory(1)
+    wide, narrow = Judge({"type": "number"}), Judge({"type": "integer"})
+    assert proofs.covers(wide, narrow)
+    assert proofs.effort == 1 - (len('{"type": "number"}') + len('{"type": "integer"}')) ** 2
+    assert not proofs.covers(wide, wide)
+    assert proofs.find_rejected(narrow, wide) == ()
+    assert ProofMemory(1).find_rejected(narrow, wide) != ()

@@ -42,7 +42,9 @@ LARGEST = 20_000
 """Characters of a schema of a public server that is edited."""
 
 EXAMPLE = re.compile(r"for example (.*) was (?:accepted and is refused|impossible and is possible now)")
-OPEN = re.compile(r"it is neither proved nor disproved that [a-z ]+(: `\S+` is in the way)?")
+OPEN = re.compile(
+    r"it is neither proved nor disproved that [a-z ]+(: `\S+` is in the way|: the search for an example took too long)?"
+)
 
 
 def test_every_keyword_is_edited() -> None:
@@ -151,8 +153,9 @@ def examine(made: Iterator[tuple[str, Pair]]) -> None:
                 verdicts["endless"] += 1
     assert verdicts["breaking"] > verdicts.total() / 10
     assert verdicts["undecided"] <= verdicts.total() / 100, verdicts
-    assert changes["undecided"] <= changes.total() / 100, changes
-    assert [text for text in undecided if "is in the way" not in text] == []
+    # A dozen edits of one schema share the steps of one search.
+    assert changes["undecided"] <= changes.total() / 50, changes
+    assert [text for text in undecided if not text.endswith(("is in the way", "took too long"))] == []
 
 
 @pytest.fixture(autouse=True)

@@ -8,22 +8,33 @@ where that is proved, for the whole or for the one edit; `breaking` where an ins
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact
 from stubwright.diff.kinds import edits
 from stubwright.diff.subsumption import blame, witness
 from stubwright.diff.subsumption.congruence import same
+from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.orders import align
-from stubwright.diff.subsumption.proof import Judge, covers, find_rejected
+from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.search import Budget
 
 if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.diff.kinds.edits import Edit
 
 Direction: TypeAlias = Literal["input", "output"]
+
+_STEPS: Final = 12_000
+"""Steps that the search for examples may take in one comparison; after that, what is not proved may break."""
+
+_STEPS_FOR_BLAME: Final = 2_000
+"""Steps in which the keyword is found that is in the way, for all changes of a comparison."""
+
+_EFFORT: Final = 1_000_000_000
+"""Squares of characters of the schemas in the proofs of one comparison: 400,000,000 where each has 10,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,9 @@ class SchemaComparison:
     old_formats: ir.Formats
     new_formats: ir.Formats
     shared: Mapping[str, tuple[Place | None, Place | None]]
+    _budget: Budget = field(default_factory=lambda: Budget(_STEPS), init=False)
+    _blame: Budget = field(default_factory=lambda: Budget(_STEPS_FOR_BLAME), init=False)
+    _proofs: ProofMemory = field(default_factory=lambda: ProofMemory(_EFFORT), init=False)
 
     def compare(self) -> list[Change]:
         """All changes, in the order of the schema."""
@@ -69,7 +83,11 @@ class SchemaComparison:
             yield self._change("SW503", "", "it is written in another order", (), (), "cosmetic")
             return
         undone = {(edit.new, edit.old): edit.edited for edit in edits.edits(moved, base, dialect)}
-        for edit in edits.edits(base, moved, dialect):
+        found = [*edits.edits(base, moved, dialect)]
+        judged = sum(edit.edited is not None for edit in found)
+        for edit in found:
+            judged -= edit.edited is not None
+            self._budget.keep_for(judged)
             without = undone.get((edit.old, edit.new))
             others = None if without is None else Judge(without, self.new_formats)
             change = self._judge_edit(edit, old, Judge(base, self.old_formats), new, others, fits=fits)
@@ -123,29 +141,31 @@ class SchemaComparison:
 
     def _is_decided(self, old: Judge, new: Judge) -> bool:
         """Whether it is proved that the new schema keeps what the old one promised, or shown that it does not."""
-        return self._fits(old, new) or self._find_example(old, [new], []) is not None
+        return self._fits(old, new) or self._find_example(old, [new], [], self._blame) is not None
 
     def _fits(self, old: Judge, new: Judge) -> bool:
         """Whether the new schema is proved to keep what the old one promised."""
-        return covers(new, old) if self.direction == "input" else covers(old, new)
+        return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
 
     def _find_hints(self, old: Judge, new: Judge) -> Sequence[Any]:
-        hint = find_rejected(new, old) if self.direction == "input" else find_rejected(old, new)
-        return [] if hint is None else [hint]
+        wide, narrow = (new, old) if self.direction == "input" else (old, new)
+        return self._proofs.find_rejected(wide, narrow)
 
-    def _find_example(self, old: Judge, others: Sequence[Judge], hints: Sequence[Any]) -> tuple[ir.Json] | None:
+    def _find_example(
+        self, old: Judge, others: Sequence[Judge], hints: Sequence[Any], budget: Budget | None = None
+    ) -> tuple[ir.Json] | None:
         """An instance that shows the break: one that the old schema accepts and the others do not, or for outputs one
         that the others accept and the old schema does not.
         """
         if self.direction == "input":
-            return witness.find([old], others, hints)
-        return witness.find(others, [old], hints)
+            return witness.find([old], others, hints, budget or self._budget)
+        return witness.find(others, [old], hints, budget or self._budget)
 
     def _find_step(self, old: Judge, others: Judge, new: Judge) -> tuple[ir.Json] | None:
         """An instance that shows the break where the edit has to be the last one, after all `others`."""
         if self.direction == "input":
-            return witness.find([old, others], [new], self._find_hints(others, new))
-        return witness.find([new], [others, old], self._find_hints(others, new))
+            return witness.find([old, others], [new], self._find_hints(others, new), self._budget)
+        return witness.find([new], [others, old], self._find_hints(others, new), self._budget)
 
     def _impact(self, example: tuple[ir.Json] | None) -> Impact:
         return "breaking" if example is not None else "may break"
@@ -172,7 +192,10 @@ class SchemaComparison:
                 "everything that was accepted still is" if self.direction == "input" else "no new results are possible"
             )
             culprit = blame.find_culprit(*self._get_judges(), self._is_decided)
-            because = f": `{culprit}` is in the way" if culprit else ""
+            if culprit:
+                because = f": `{culprit}` is in the way"
+            else:
+                because = ": the search for an example took too long" if self._budget.steps <= 0 else ""
             evidence = f"it is neither proved nor disproved that {hope}{because}"
         noun = "argument" if self.direction == "input" else "result"
         part = f", {noun} `{where}`" if where else f", {noun}s" if self.direction == "input" else f", {noun}"

@@ -136,6 +136,8 @@ class PartwiseProof:
             for key in differing:
                 if key in _NARROWING and key not in wide:
                     continue
+                if key == "anyOf" and self._covers_options(wide.get(key), narrow.get(key), wide_defs, narrow_defs):
+                    continue
                 counterparts = _pair_values(key, wide.get(key), narrow.get(key))
                 if counterparts is None:
                     break
@@ -144,6 +146,14 @@ class PartwiseProof:
                 if all(self._covers_part(*pair, wide_defs, narrow_defs) for pair in pairs):
                     return True
         return self.covers(_add_definitions(wide, wide_defs), _add_definitions(narrow, narrow_defs))
+
+    def _covers_options(
+        self, wide: Any, narrow: Any, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]
+    ) -> bool:
+        """Whether each alternative is covered by one of the wider union, whatever their order and number."""
+        if not isinstance(wide, list) or not isinstance(narrow, list):
+            return False
+        return all(any(self._covers_part(one, option, wide_defs, narrow_defs) for one in wide) for option in narrow)
 
     def _is_unsuitable(self, schema: Json) -> bool:
         subschemas = [

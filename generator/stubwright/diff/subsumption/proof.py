@@ -16,7 +16,7 @@ import jsonschema_rs
 from jsonschema_rs import CanonicalSchema, FancyRegexOptions, canonicalize
 from jsonschema_rs.canonical import CanonicalizationError, Containment, IncompatibleOperands, UnsupportedResult
 
-from stubwright.diff.subsumption import congruence, upgrade
+from stubwright.diff.subsumption import congruence, unions, upgrade
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.pointers import local
 from stubwright_runtime.schema.numbers import exact_schema
@@ -76,7 +76,7 @@ class Judge:
 
 def covers(wide: Judge, narrow: Judge) -> bool:
     """Whether it is proved that `wide` accepts every instance that `narrow` accepts."""
-    wide, narrow = make_comparable(wide, narrow)
+    wide, narrow = map(_merge_exclusive, make_comparable(wide, narrow))
     if wide.canonical is None or narrow.canonical is None:
         return False
     answer = _covers(wide.canonical, narrow.canonical)
@@ -108,9 +108,14 @@ def make_comparable(*judges: Judge) -> tuple[Judge, ...]:
     return comparable_judges
 
 
+def _merge_exclusive(judge: Judge) -> Judge:
+    merged = unions.merge_exclusive(judge.schema, judge.dialect)
+    return judge if merged is judge.schema else Judge(merged, judge.formats)
+
+
 def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
     """A schema of what `narrow` accepts and `wide` does not, as a hint where to look; None where there is none."""
-    wide, narrow = make_comparable(wide, narrow)
+    wide, narrow = map(_merge_exclusive, make_comparable(wide, narrow))
     if wide.canonical is None or narrow.canonical is None:
         return None
     try:

@@ -33,6 +33,9 @@ _SOME: Final = 10
 _MANY: Final = 300
 """Items and properties that an instance has at most."""
 
+_REFUSED: Final = 10
+"""Texts or numbers that do not fit, which together take one step."""
+
 _EXCLUSIVE: Final = 6
 """Alternatives of `oneOf` of which a value must fit just one; of more, it is left to the judges."""
 
@@ -60,17 +63,48 @@ class ExhaustedError(Exception):
 
 
 @dataclass
+class Budget:
+    """Steps that all searches of one comparison may take together: on a slow machine, some 15,000 are a second.
+
+    Steps are counted, and not the time, so that a comparison says the same on each machine. Some may be `kept` for
+    searches that come later.
+    """
+
+    steps: int
+    kept: int = 0
+
+    def keep_for(self, later: int) -> None:
+        """Keep what is left for so many later searches, except for an equal share."""
+        self.kept = self.steps * later // (later + 1)
+
+    def take(self) -> None:
+        """Take one step.
+
+        Raises:
+            ExhaustedError: There are none left, or they are kept.
+        """
+        if self.steps <= self.kept:
+            raise ExhaustedError
+        self.steps -= 1
+
+
+@dataclass
 class Search:
-    """One search, which may take so many steps, and makes instances with so many levels."""
+    """One search, which may take so many steps of a budget, and makes instances with so many levels."""
 
     steps: int
     levels: int
+    budget: Budget
+    is_cut: bool = False
+    """Whether a search with more levels may find more."""
+
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def _take(self) -> None:
-        self.steps -= 1
-        if self.steps < 0:
+        if self.steps <= 0:
             raise ExhaustedError
+        self.budget.take()
+        self.steps -= 1
 
     def values(self, group: Group, depth: int = 0) -> Iterator[Json]:
         """Values that are likely to fit all parts.
@@ -79,6 +113,7 @@ class Search:
             ExhaustedError: There are no steps left.
         """
         if depth > self.levels:
+            self.is_cut = True
             return
         names = (*dict.fromkeys(name for part in group for name in _find_names(part, 0)), *_EXTRA)
         ways = self._expand(group, _Way(names))
@@ -182,11 +217,13 @@ class Search:
 
     def _make_scalars(self, plain: Group, candidates: Iterable[Json]) -> Iterator[Json]:
         given: set[tuple[type, Json]] = set()
-        for value in candidates:
+        for number, value in enumerate(candidates, 1):
             key = (type(value), value)
-            if key not in given and _fit(plain, value):
-                given.add(key)
+            fits = key not in given and _fit(plain, value)
+            if fits or number % _REFUSED == 0:
                 self._take()
+            if fits:
+                given.add(key)
                 yield value
 
     def _make_objects(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[dict[str, Json]]:
@@ -225,8 +262,10 @@ class Search:
             if not give(name):
                 return
             base[name] = give(name)[0]
-        made = _vary(base, needed, optional, give)
-        yield from (value for value in map(fill, made) if value is not None and _fit(plain, value))
+        for value in map(fill, _vary(base, needed, optional, give)):
+            self._take()
+            if value is not None and _fit(plain, value):
+                yield value
 
     def _make_arrays(self, plain: Group, depth: int) -> Iterator[list[Json]]:
         least, most = _find_limits(plain, "minItems", "maxItems")

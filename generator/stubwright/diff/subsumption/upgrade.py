@@ -49,13 +49,13 @@ def _rebuild(schema: Json, dialect: Dialect, dropped: frozenset[str]) -> Json:
     if not isinstance(schema, dict):
         return schema
     return {
-        keyword: _change_below(keyword, value, dialect, lambda inner: _rebuild(inner, dialect, dropped))
+        keyword: change_below(keyword, value, dialect, lambda inner: _rebuild(inner, dialect, dropped))
         for keyword, value in schema.items()
         if keyword not in dropped
     }
 
 
-def _change_below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
+def change_below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
     """A keyword's value with the schemas in it changed."""
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         return {
@@ -76,7 +76,7 @@ def _translate(schema: Json, dialect: Dialect, *, is_root: bool = False) -> Json
     else:
         keywords = {key: value for key, value in schema.items() if key in dialect.keywords or key in _REUSABLE}
     translated = {
-        keyword: _change_below(keyword, value, dialect, lambda inner: _translate(inner, dialect))
+        keyword: change_below(keyword, value, dialect, lambda inner: _translate(inner, dialect))
         for keyword, value in keywords.items()
         if keyword not in ("$schema", "$id", "id")
     }

@@ -13,7 +13,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
 from stubwright.diff.subsumption.parts import Part
-from stubwright.diff.subsumption.search import ExhaustedError, Search
+from stubwright.diff.subsumption.search import Budget, ExhaustedError, Search
 
 if TYPE_CHECKING:
     from stubwright.diff.subsumption.proof import Judge
@@ -21,31 +21,49 @@ if TYPE_CHECKING:
     from stubwright.ir import Json
 
 _TRIES: Final = 400
-_STEPS: Final = 4_000
-"""Steps that are taken for one hint, and for one number of levels."""
+_ROUNDS: Final = (400, 4_000)
+"""Steps that are taken for one number of levels and one hint: few for each of them before any takes many."""
 
 _LEVELS: Final = (2, 4, 10)
 """Levels of the instances that are made: flat ones first, since a reference to itself takes all steps to the bottom."""
 
 
-def find(accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json]) -> tuple[Json] | None:
-    """The first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple."""
+def find(
+    accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json], budget: Budget
+) -> tuple[Json] | None:
+    """The first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple.
+
+    The search ends without one as soon as the budget is spent.
+    """
     whole = (
         *(Part(judge.schema, judge) for judge in accepting),
         *(Part(judge.schema, judge).negate(judge.schema) for judge in rejecting),
     )
-    hinted = [(Part(hint, replace(accepting[0], schema=hint)),) for hint in hints]
-    for group, levels in product((*hinted, whole), _LEVELS):
-        for value in islice(_list_values(group, levels), _TRIES):
-            accepted = all(judge.accepts(value) for judge in accepting)
-            if accepted and not any(judge.accepts(value) for judge in rejecting):
-                return (value,)
+    different = {json.dumps(hint): hint for hint in hints}.values()
+    hinted = [(Part(hint, replace(accepting[0], schema=hint)),) for hint in different]
+    groups = (*hinted, whole)
+    unfinished = [*product(_LEVELS, range(len(groups)))]
+    for steps in _ROUNDS:
+        places, unfinished = unfinished, []
+        complete: set[int] = set()
+        for levels, place in places:
+            if place in complete:
+                continue
+            search = Search(steps, levels, budget)
+            for value in islice(_list_values(groups[place], search), _TRIES):
+                accepted = all(judge.accepts(value) for judge in accepting)
+                if accepted and not any(judge.accepts(value) for judge in rejecting):
+                    return (value,)
+            if not search.is_cut:  # more levels would find the same
+                complete.add(place)
+            if search.steps <= 0:
+                unfinished.append((levels, place))
     return None
 
 
-def _list_values(group: Group, levels: int) -> Iterator[Json]:
+def _list_values(group: Group, search: Search) -> Iterator[Json]:
     try:
-        yield from Search(_STEPS, levels).values(group)
+        yield from search.values(group)
     except (ExhaustedError, RecursionError):  # alternatives inside alternatives
         return
 

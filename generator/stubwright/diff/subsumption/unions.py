@@ -1,0 +1,146 @@
+"""Unions whose alternatives exclude each other, with `anyOf` instead of `oneOf`, so that alternatives can be compared.
+
+Takes a schema and gives one that accepts the same instances. `oneOf` says the same as `anyOf` if no instance fits two
+of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and is left as it is where that is not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diff.subsumption.upgrade import change_below
+from stubwright.jsonschema import dialects
+from stubwright.jsonschema.pointers import local
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
+
+_LEVELS: Final = 3
+"""Properties inside properties that may tell alternatives apart."""
+
+_IDENTIFYING: Final = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+_NUMBERS: Final = frozenset({"integer", "number"})
+
+
+def merge_exclusive(schema: Json, dialect: Dialect) -> Json:
+    """Return the schema with `anyOf` for each `oneOf` whose alternatives are proved to exclude each other."""
+    subschemas = [inner for _, inner in dialects.subschemas(schema, dialect) if isinstance(inner, dict)]
+    if not any("oneOf" in inner for inner in subschemas) or any(
+        isinstance(inner.get("$ref"), str) and "/oneOf/" in inner["$ref"] for inner in subschemas
+    ):
+        return schema
+    parts = [inner for inner in subschemas if inner is not schema]
+    has_bases = any(isinstance(part.get(keyword), str) for part in parts for keyword in _IDENTIFYING)
+    return _Merger({} if has_bases else schema, dialect).merge(schema)
+
+
+class _Merger:
+    """Rewrites the parts of a schema; references are followed into `root`."""
+
+    def __init__(self, root: Json, dialect: Dialect) -> None:
+        self._root = root
+        self._dialect = dialect
+
+    def merge(self, schema: Json) -> Json:
+        if not isinstance(schema, dict):
+            return schema
+        merged = {key: change_below(key, value, self._dialect, self.merge) for key, value in schema.items()}
+        options = merged.get("oneOf")
+        if not isinstance(options, list) or not all(
+            self._exclude(one, two, 0) for one, two in combinations(options, 2)
+        ):
+            return merged
+        del merged["oneOf"]
+        if "anyOf" in merged:
+            return {**merged, "allOf": [*merged.get("allOf", ()), {"anyOf": options}]}
+        return {**merged, "anyOf": options}
+
+    def _exclude(self, one: Json, two: Json, level: int) -> bool:
+        """Whether it is proved that no instance fits both."""
+        first, second = ([*self._list_applied(schema, set())] for schema in (one, two))
+        if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
+            return True
+        both = [*first, *second]
+        if level == _LEVELS or not any(each.get("type") == "object" for each in both):
+            return False  # `required` says nothing about other types
+        needed = {name for each in both for name in each.get("required", ()) if isinstance(name, str)}
+        return any(
+            self._exclude(mine[name], other[name], level + 1)
+            for mine in _list_properties(first)
+            for other in _list_properties(second)
+            for name in needed & mine.keys() & other.keys()
+        )
+
+    def _list_applied(self, schema: Json, followed: set[str]) -> Iterator[dict[str, Any]]:
+        """The schema with others that apply to the same instance."""
+        if not isinstance(schema, dict):
+            return
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference not in followed:
+            followed.add(reference)
+            try:
+                yield from self._list_applied(local(self._root, reference), followed)
+            except LookupError:
+                return
+        if "$ref" in schema and self._dialect.reference_hides_siblings:
+            return
+        yield {keyword: value for keyword, value in schema.items() if keyword in self._dialect.keywords}
+        for inner in schema.get("allOf", ()):
+            yield from self._list_applied(inner, followed)
+
+    def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
+        """What an instance may be: values, or types; None for anything."""
+        if "const" in schema:
+            return [_describe(schema["const"])]
+        if "enum" in schema:
+            return [_describe(value) for value in schema["enum"]]
+        types = schema.get("type")
+        if types is None:
+            return None
+        return [(_merge_numbers(name), None) for name in ([types] if isinstance(types, str) else types)]
+
+
+def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Json]]:
+    yield from (each["properties"] for each in applied if isinstance(each.get("properties"), dict))
+
+
+def _describe(value: Json) -> _Kind:
+    """A value's type, and what tells it from others of that type; None where nothing is sure to.
+
+    Numbers are compared as floats: those are equal under each validator that are equal under any.
+    """
+    match value:
+        case bool():
+            return "boolean", value
+        case int() | float():
+            return "number", float(value) if abs(value) < 2**53 else None
+        case str():
+            return "string", value
+        case None:
+            return "null", None
+        case list():
+            return "array", None
+        case _:
+            return "object", None
+
+
+def _merge_numbers(name: str) -> str:
+    return "number" if name in _NUMBERS else name
+
+
+def _differ(one: list[_Kind] | None, two: list[_Kind] | None) -> bool:
+    """Whether nothing is described by both."""
+    if one is None or two is None:
+        return False
+    return not any(
+        kind == other and (value is None or another is None or value == another)
+        for kind, value in one
+        for other, another in two
+    )
+
+
+if TYPE_CHECKING:
+    _Kind = tuple[str, bool | float | str | None]
