@@ -76,10 +76,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         89,
-        "server/transports/http/bad_requests.py",
-        "async def __call__(",
-        "if (refusal :=",
-        "if False and (refusal :=",
+        "server/protocol/messages.py",
+        "def judge(",
+        'if value.get("jsonrpc") != "2.0":',
+        "if False:",
         f"{_MALFORMED}::test_each_malformed_body_is_answered_and_a_good_call_after_it",
     ),
     Mutant(
@@ -138,10 +138,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         169,
-        "server/server.py",
-        "def _refuse_second_handshake(",
-        "ctx.session.client_params is not None",
-        "False",
+        "server/protocol/requests.py",
+        "def find_handshake_fault(",
+        "if is_shaken else",
+        "if False else",
         f"{_REQUESTS}::test_a_session_shakes_hands_once",
     ),
 )

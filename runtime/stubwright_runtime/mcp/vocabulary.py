@@ -6,10 +6,15 @@ Pure data. Names are spelled as they are on the wire, which is how manifests spe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 Capability: TypeAlias = Literal["tools", "resources", "prompts"]
 """What announces a list, and its changes (MCP 2025-11-25, basic/lifecycle, "Capability Negotiation")."""
+
+LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+"""How severe a message is, from least to most (RFC 5424, 6.2.1)."""
+
+LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ValidationError
 
 from ..mcp.errors import INVALID_PARAMS, ProtocolError
 from ..mcp.revisions import Revision
+from ..mcp.vocabulary import LOG_LEVELS, LogLevel
 from ..sdk.http import MCP_SESSION_ID_HEADER
-from .core.context import LOG_LEVELS, LogLevel
 from .core.exchange import Peer
 from .direct.keys import HANDED_OVER
 

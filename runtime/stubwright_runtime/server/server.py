@@ -6,7 +6,6 @@ given in a middleware, above the SDK's models of them, which would reorder and d
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +23,7 @@ from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .middlewares.expiry import end_stream_in_time
+from .protocol.requests import find_size_fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from .features.wants import Wants
     from .observability.audit import Audit
     from .transports.http.streams import Streams
-
-_GREETING: Final = 64 * 1024
-"""Bytes of what a client may say about itself in the handshake, as JSON."""
-
-_GREETING_PARTS: Final = 250
-"""Objects and arrays in that, each of which costs some hundred bytes as long as the connection lives."""
 
 _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
@@ -218,11 +212,8 @@ class PackageServer(Server[Any]):
 
 async def _limit_handshake(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Refuse a handshake of unusual size: what the client says there is kept as long as its connection."""
-    if ctx.method == "initialize":
-        text = json.dumps(ctx.params)
-        if len(text) > _GREETING or text.count("{") + text.count("[") > _GREETING_PARTS:
-            most = f"{_GREETING:,} bytes of JSON with {_GREETING_PARTS:,} objects and arrays"
-            raise MCPError(types.INVALID_PARAMS, f"The parameters of initialize are too large. Send at most {most}.")
+    if ctx.method == "initialize" and (fault := find_size_fault(ctx.params)) is not None:
+        raise MCPError(fault.code, fault.message)
     return await call_next(ctx)
 
 

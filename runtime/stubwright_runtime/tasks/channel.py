@@ -14,7 +14,7 @@ import mcp_types as types
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from ..server.core.context import LogLevel
+    from ..mcp.vocabulary import LogLevel
     from .connections import TaskConnections
     from .records import Task
 

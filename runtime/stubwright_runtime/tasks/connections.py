@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from ..server.core.context import LogLevel
+    from ..mcp.vocabulary import LogLevel
     from .records import Task
     from .store import TaskStore
 

@@ -120,8 +120,18 @@ def conversations(draw: st.DrawFn) -> tuple[bool, list[Any]]:
         if not draw(st.integers(0, 3)):
             container, key = draw(st.sampled_from([*places(shaken["params"])]))
             container[key] = draw(st.sampled_from(ODD))
+            return stateless, [shaken, *messages]  # with READY, the SDK takes it as if it had shaken hands
         messages = [shaken, READY, *messages]
     return stateless, messages
+
+
+def is_read_alike(message: Any) -> bool:
+    """Whether the SDK does not take what the schema refuses; `test_messages.py` has these cases."""
+    return not any(
+        (key == "progressToken" and type(container[key]) in (bool, float))
+        or (key == "listChanged" and type(container[key]) is not bool)
+        for container, key in places(message)
+    )
 
 
 def _said(client: Mapping[str, Any], capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +184,7 @@ def normal(message: Any) -> Any:
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-@given(said=conversations())
+@given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_standard_input(said: tuple[bool, list[Any]], package: ModuleType) -> None:
     core = build_core(package.TOOLS["add"].package, Handlers())
     answers = [asyncio.run(spoken(core, said[1], direct=direct)) for direct in (True, False)]
@@ -292,7 +302,7 @@ def test_http(revision: str, urls: Sequence[str]) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(said=conversations())
+@given(said=conversations().filter(lambda said: all(map(is_read_alike, said[1]))))
 def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str]) -> None:
     stateless, messages = said
     with httpx2.Client(timeout=30) as http:
@@ -303,6 +313,9 @@ def test_odd_messages_over_http(said: tuple[bool, list[Any]], urls: Sequence[str
                 revision = "2025-06-18"
                 headers = usual(message, revision, None)
                 answers = [posted(http, url, message, headers) for url in urls]
+                if "error" in answers[0][1]:  # for which the SDK opens a session all the same
+                    assert all_alike([each[:2] for each in answers]), message
+                    break
                 assert all_alike(answers), message
                 for number, url in enumerate(urls):
                     response = http.post(url, content=json.dumps(message), headers=dict(headers))

@@ -19,9 +19,9 @@ from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handler
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.direct import plain
 from stubwright_runtime.server.direct.answers import is_on
-from stubwright_runtime.server.direct.parsing import parse
+from stubwright_runtime.server.protocol import parameters
+from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.wire import Line
 
@@ -48,13 +48,20 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
         "argument": {"name": "who", "value": ""},
     },
     "logging/setLevel": {"level": "error"},
+    "resources/subscribe": {"uri": "docs://a"},
+    "resources/unsubscribe": {"uri": "docs://a"},
 }
-CONVERSING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "a task": ("tools/call", {"name": "add", "arguments": {}, "task": {}}),
+HANDSHAKE = [method for method in parameters.HANDSHAKE if method != "initialize"]
+STATELESS = [method for method in parameters.STATELESS if method != "subscriptions/listen"]
+ODD: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "a task, which the server has not": ("tools/call", {"name": "add", "arguments": {}, "task": {}}),
     "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}),
-    "a subscription": ("resources/subscribe", {"uri": "docs://a"}),
     "an unknown method": ("nothing/known", {}),
     "a malformed parameter": ("tools/call", {"name": 1}),
+}
+CONVERSING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "a later round": ("tools/call", {"name": "add", "arguments": {}, "requestState": "sealed"}),
+    "listening": ("subscriptions/listen", {"notifications": {}}),
 }
 
 
@@ -90,17 +97,17 @@ async def converses(package: ModuleType, *messages: Any, sink: Any = None) -> bo
 
 
 def test_the_rows_are_those_of_the_tables() -> None:
-    assert ROWS.keys() == plain.HANDSHAKE.keys() | plain.STATELESS.keys()
+    assert ROWS.keys() == {*HANDSHAKE, *STATELESS}
 
 
-@pytest.mark.parametrize("method", plain.HANDSHAKE)
+@pytest.mark.parametrize("method", HANDSHAKE)
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_after_a_handshake(method: str, revision: str, package: ModuleType) -> None:
     messages = [shaking(revision), READY, request(1, method, ROWS[method], stateless=False)]
     assert not asyncio.run(converses(package, *messages))
 
 
-@pytest.mark.parametrize("method", plain.STATELESS)
+@pytest.mark.parametrize("method", STATELESS)
 def test_without_a_handshake(method: str, package: ModuleType) -> None:
     assert not asyncio.run(converses(package, request(1, method, ROWS[method], stateless=True)))
 
@@ -143,19 +150,80 @@ def test_progress_and_log_lines_on_stdio_need_no_conversation(stateless: bool, p
     ]
 
 
-@pytest.mark.parametrize("what", CONVERSING)
+@pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("stateless", [False, True])
-def test_what_needs_a_conversation(what: str, stateless: bool, package: ModuleType) -> None:
-    method, params = CONVERSING[what]
+def test_odd_requests_need_no_conversation(what: str, stateless: bool, package: ModuleType) -> None:
+    method, params = ODD[what]
     opening = [] if stateless else [shaking("2025-11-25"), READY]
-    assert asyncio.run(converses(package, *opening, request(1, method, params, stateless=stateless)))
+    assert not asyncio.run(converses(package, *opening, request(1, method, params, stateless=stateless)))
+
+
+@pytest.mark.parametrize("what", CONVERSING)
+def test_what_needs_a_conversation(what: str, package: ModuleType) -> None:
+    method, params = CONVERSING[what]
+    sink: Any = Sink()
+    core = build_core(package.TOOLS["add"].package, Handlers())
+
+    async def needed() -> bool:
+        async with core.lifespan():
+            connection = Connection(core, sink)
+            await connection.take(Line(json.dumps(request(1, method, params, stateless=True)).encode()))
+            needs = connection._conversation is not None
+            await connection.close()
+        return needs
+
+    assert asyncio.run(needed())
+
+
+def test_changes_of_a_resource_are_told_without_a_conversation(package: ModuleType) -> None:
+    sink: Any = Sink()
+    core = build_core(package.TOOLS["add"].package, Handlers())
+
+    async def told() -> Any:
+        async with core.lifespan():
+            connection = Connection(core, sink)
+            for message in (
+                shaking("2025-11-25"),
+                request(1, "resources/subscribe", {"uri": "docs://a"}, stateless=False),
+            ):
+                await connection.take(Line(json.dumps(message).encode()))
+            await connection._due.all_answered()
+            sink.lines.clear()
+            await core.resources.updated("docs://a")  # before anything may be told
+            await core.tools.disable("say")
+            await connection.take(Line(json.dumps(READY).encode()))
+            await asyncio.sleep(0.01)
+            await core.resources.updated("docs://a")
+            await core.resources.updated("docs://b")
+            await core.tools.enable("say")
+            await asyncio.sleep(0.01)
+            assert connection._conversation is None
+            await connection.close()
+        return sink.lines
+
+    assert asyncio.run(told()) == [
+        {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"},
+        {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "docs://a"}},
+        {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"},
+    ]
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_an_id_that_is_in_use_is_refused(stateless: bool, package: ModuleType) -> None:
+    calls = [request("same", "tools/list", {}, stateless=stateless) for _ in range(2)]
+    sink = Sink()
+    opening = [] if stateless else [shaking("2025-11-25"), READY]
+    assert not asyncio.run(converses(package, *opening, *calls, sink=sink))
+    answers = [each for each in sink.lines if each["id"] == "same"]
+    assert sorted("error" in each for each in answers) == [False, True]
+    assert [each["error"]["code"] for each in answers if "error" in each] == [-32600]
 
 
 @pytest.mark.parametrize(
     ("revision", "method"),
     [
-        *(("2025-11-25", method) for method in ("initialize", *plain.HANDSHAKE)),
-        *(("2026-07-28", method) for method in plain.STATELESS),
+        *(("2025-11-25", method) for method in ("initialize", *HANDSHAKE)),
+        *(("2026-07-28", method) for method in STATELESS),
     ],
 )
 def test_over_http(method: str, revision: str, package: ModuleType) -> None:
@@ -198,7 +266,7 @@ def test_it_is_switched_off_by_the_environment(monkeypatch: pytest.MonkeyPatch) 
         b'{"a": ' + b"1" * 5000 + b"}",
     ],
 )
-def test_what_parsers_read_in_different_ways_is_left_to_the_sdk(data: bytes) -> None:
+def test_what_parsers_read_in_different_ways_is_read_by_one(data: bytes) -> None:
     assert parse(data) is None
 
 
@@ -243,4 +311,4 @@ def test_a_server_loads_what_it_needs_when_it_needs_it(tmp_path: Path) -> None:
     process.stdin.close()
     assert process.wait(20) == 0
     texts = [answer["result"]["content"][0]["text"] for answer in answers if "content" in answer.get("result", {})]
-    assert texts == ["pydantic", "mcp mcp_types pydantic opentelemetry anyio starlette"]
+    assert texts == ["pydantic", "pydantic"]

@@ -107,10 +107,10 @@ def test_an_adoption_that_fails_ends_nothing(
             await send({"type": "http.response.body"})
 
     monkeypatch.setattr(StreamableHTTPServerTransport, "handle_request", fail_once)
-    unknown = request(1, "nothing/known", None, stateless=False)
+    ping = request(1, "ping", None, stateless=False)
     with way(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
         session = shake(http, f"{url}/mcp")
-        headers = dict(usual(unknown, REVISION, session))
-        statuses = [http.post(f"{url}/mcp", json=unknown, headers=headers).status_code for _ in range(3)]
+        headers = {**dict(usual(ping, REVISION, session)), "mcp-odd": "1"}  # a header that the SDK looks at
+        statuses = [http.post(f"{url}/mcp", json=ping, headers=headers).status_code for _ in range(3)]
         assert statuses == [500, 200, 200]
         assert not failures

@@ -11,7 +11,7 @@ import pytest
 
 from server_fixture import ENVELOPE, HELLO, write_package
 from server_process import Process
-from stubwright_runtime.server.transports.framing import incoming
+from stubwright_runtime.server.protocol.messages import read
 from stubwright_runtime.server.transports.stdio.wire import LONGEST
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
@@ -271,10 +271,11 @@ def test_a_refused_body_is_told_in_plain_words(project: Path) -> None:
 
 
 def test_answers_and_notifications_that_are_malformed_are_never_answered() -> None:
-    (answer,) = incoming(b'{"jsonrpc":"2.0","id":5,"result":7}')
+    (answer,) = read(b'{"jsonrpc":"2.0","id":5,"result":7}')
     assert answer.answer is None
-    assert getattr(answer.message, "error", None) is not None  # which whoever waits for it is told
-    (notification,) = incoming(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}')
+    assert answer.message is not None
+    assert answer.message["error"]["message"] == "The message has no method"  # which the one who waits for it is told
+    (notification,) = read(b'{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}')
     assert (notification.answer, notification.message) == (None, None)
     assert notification.problem == "has params that are not an object"
 

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
-    Final,
-    Literal,
     Protocol,
-    TypeAlias,
     TypeVar,
-    get_args,
     overload,
 )
 
+from ...mcp.vocabulary import LOG_LEVELS, LogLevel
 from ...observability.logs import log
 from ...values.sanitizing import clean
 from ..execution.cancellation import Cancellation, is_cancelled
@@ -47,11 +44,6 @@ if TYPE_CHECKING:
     from .principal import Principal
 
 T = TypeVar("T")
-
-LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-"""How severe a message is, from least to most (RFC 5424, 6.2.1)."""
-
-LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 
 class Channel(Protocol):

@@ -1,7 +1,7 @@
-"""The direct path: plain messages are answered by the server's core alone.
+"""The direct path: requests are answered by the server's core alone.
 
-Takes requests that `plain` takes, with what is known of their sender; gives JSON-RPC responses. What no part of the
-server serves, the handshake and what belongs to it, is answered here as the SDK does.
+Takes requests, with what is known of their sender and what is wrong with them; gives JSON-RPC responses. What no part
+of the server serves, the handshake and what belongs to it, is answered here.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ...mcp.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, UNWRITABLE, ProtocolError
-from ...mcp.revisions import REVISIONS, Revision, negotiate
+from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
+from ...mcp.revisions import negotiate
 from ...observability.logs import log
 from ...values.modules import loaded
 from ..core.core import LISTS
+from ..middlewares.in_flight import LISTENING
+from ..protocol.requests import STATELESS, invalid, unknown_method
 from .runs import DirectChannel, Run
 
 if TYPE_CHECKING:
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 _SWITCH: Final = "STUBWRIGHT_DIRECT"
 """The environment variable that turns the direct path off with `0`."""
 
-_STATELESS: Final = tuple(date for date in REVISIONS if Revision.of(date).has("stateless"))
+
+_ROUNDS: Final = ("inputResponses", "requestState")
+"""What the later rounds of a request hold (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
 def is_on() -> bool:
@@ -43,7 +47,12 @@ _TEXTS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class DirectExchange:
-    """One request that the SDK has not seen."""
+    """One request that the SDK has not seen.
+
+    Attributes:
+        fault: What is wrong with it, whoever serves its method.
+        is_shaken: Whether its sender has shaken hands, or need not.
+    """
 
     method: str
     params: Mapping[str, Any] | None
@@ -52,6 +61,8 @@ class DirectExchange:
     sender: Client
     way: DirectChannel
     peer: Peer | None = None
+    fault: ProtocolError | None = None
+    is_shaken: bool = True
 
     @property
     def revision(self) -> str:
@@ -65,8 +76,8 @@ class DirectExchange:
 
     @property
     def is_admissible(self) -> bool:
-        """It is plain."""
-        return True
+        """Whether it is valid, and its sender may send it now."""
+        return self.fault is None and self.is_shaken
 
     @property
     def is_replayed(self) -> bool:
@@ -96,11 +107,19 @@ class Direct:
         self.answer = core.answering(self._rest)
 
     def takes(self, message: Mapping[str, Any]) -> bool:
-        """Whether what a plain request is about needs no conversation, as far as the manifest says."""
-        if self._core.tasks is None or message["method"] != "tools/call":
+        """Tell whether what a valid request is about needs no conversation, as far as the manifest says."""
+        method: str = message["method"]
+        params = message.get("params") or {}
+        if method == LISTENING or any(params.get(name) is not None for name in _ROUNDS):
+            return False
+        if self._core.tasks is None or method != "tools/call":
             return True
-        tool = self._core.package.tools.get(message["params"]["name"])
-        return tool is None or tool.task_support == "forbidden"
+        tool = self._core.package.tools.get(params["name"])
+        return params.get("task") is None and (tool is None or tool.task_support == "forbidden")
+
+    def is_about_tasks(self, message: Mapping[str, Any]) -> bool:
+        """Tell whether a request is of a method of tasks, which the server has."""
+        return self._core.tasks is not None and message["method"].startswith("tasks/")
 
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
         """Have a notification observed that needs no other answer."""
@@ -131,21 +150,36 @@ class Direct:
         return text
 
     async def _rest(self, exchange: Exchange) -> Result:
-        """Answer what no part serves."""
-        if exchange.id is None:
+        """Answer what no part serves, and refuse what is not admissible."""
+        if exchange.id is None or not isinstance(exchange, DirectExchange):
             return None
+        if exchange.fault is not None:
+            raise exchange.fault
+        params = exchange.params or {}
         match exchange.method:
-            case "initialize":
-                return self._initialize(exchange.params or {})
-            case "server/discover":
-                return self._discover(exchange.revision)
             case "ping":
                 return {}
-            case "logging/setLevel" if isinstance(exchange, DirectExchange) and exchange.sender.wants is not None:
-                exchange.sender.wants.level = (exchange.params or {})["level"]
-                return {}
-            case method:
-                raise ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
+            case "initialize":
+                return self._initialize(params)
+            case "server/discover":
+                return self._discover(exchange.revision)
+        if not self._serves(exchange.method):
+            raise unknown_method(exchange.method)
+        if not exchange.is_shaken:
+            raise invalid()
+        if exchange.sender.wants is not None:
+            if exchange.method == "logging/setLevel":
+                exchange.sender.wants.level = params["level"]
+            else:
+                exchange.sender.wants.uris.discard(params["uri"])
+        return {}
+
+    def _serves(self, method: str) -> bool:
+        """Tell whether a method of the handshake's era is served, by a part or here."""
+        is_ours = method == "logging/setLevel" or (
+            method == "resources/unsubscribe" and "resources" in self._core.lists
+        )
+        return is_ours or self._core.serves(method)
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
@@ -160,7 +194,7 @@ class Direct:
     def _discover(self, revision: str) -> dict[str, Any]:
         """What the server is, and what it can do (MCP 2026-07-28, server/discover)."""
         result = {
-            "supportedVersions": list(_STATELESS),
+            "supportedVersions": list(STATELESS),
             "capabilities": self._capabilities(announces=True),
             **self._instructions,
             "ttlMs": 0,

@@ -1,6 +1,6 @@
 """What a client has said about itself, in a handshake or in the request itself.
 
-Takes plain messages; gives what steps and handlers want to know of their sender.
+Takes valid messages; gives what steps and handlers want to know of their sender.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..features.wants import Wants
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..core.context import LogLevel
+    from ...mcp.vocabulary import LogLevel
     from ..features.wants import ChangeLog
 
 
@@ -82,3 +82,8 @@ class Client:
             None,
             meta.get(LOG_LEVEL_META_KEY),
         )
+
+    @classmethod
+    def unknown(cls, revision: str, *, stateless: bool) -> Client:
+        """Return a client that has said nothing of itself that holds."""
+        return cls(revision, None, {}, None if stateless else Wants())

@@ -10,13 +10,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
+from ...mcp.vocabulary import LOG_LEVELS
 from ...observability.logs import log
-from ..core.context import LOG_LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from ..core.context import LogLevel
+    from ...mcp.vocabulary import LogLevel
     from ..core.exchange import Result
     from .clients import Client
 
@@ -25,8 +25,8 @@ _LATE: Final = 1.0
 """Seconds in which the SDK begins to wait for a run, also where its client is gone already."""
 
 
-Notify: TypeAlias = "Callable[[str, Mapping[str, Any]], Awaitable[None]]"
-"""Send a notification of a method with its parameters."""
+Notify: TypeAlias = "Callable[[str, Mapping[str, Any] | None], Awaitable[None]]"
+"""Send a notification of a method with its parameters, if it has any."""
 
 
 class DisconnectedError(ProtocolError):
@@ -49,9 +49,6 @@ class Conversation(Protocol):
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message."""
-
-    async def subscribe(self, uri: str) -> None:
-        """Tell it of changes of a resource, too."""
 
     async def release(self) -> None:
         """Close the stream of the request."""
@@ -221,7 +218,8 @@ class DirectChannel:
 
     async def subscribe(self, uri: str) -> None:
         """Tell it of changes of a resource, too."""
-        await (await self._run.conversation()).subscribe(uri)
+        if self._client.wants is not None:
+            self._client.wants.subscribe(uri)
 
     async def release(self) -> None:
         """Close the stream of the request, where the caller can come back for the response."""

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from ...mcp.errors import ProtocolError
 from ...mcp.revisions import Revision
+from ...mcp.vocabulary import LOG_LEVELS, LogLevel
 from ...sdk.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -27,24 +28,17 @@ from ...sdk.subscriptions import (
     ServerEvent,
     ToolsListChanged,
 )
-from ..core.context import LOG_LEVELS, LogLevel
 from ..core.lists import Change, Kind
 from ..core.principal import current, local
 from ..middlewares.expiry import own_seconds_left
 from ..transports.http.streams import LISTENERS, LISTENERS_EACH, Streams, TooManyStreamsError
-from .wants import ChangeLog, Wants
+from .wants import ChangeLog, Wants, check_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
 
-
-_SUBSCRIPTIONS: Final = 1000
-"""How many resources one connection may subscribe to."""
-
-_CHARACTERS: Final = 256 * 1024
-"""How long their URIs may be together."""
 
 _USER: Final = local(())
 
@@ -88,12 +82,10 @@ class Subscriptions:
     ) -> types.SubscriptionsListenResult:
         """Answer `subscriptions/listen`: a stream until the client leaves, its token expires or the server ends."""
         uris = params.notifications.resource_subscriptions or ()
-        if len(uris) > _SUBSCRIPTIONS:
-            raise MCPError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
-        if sum(map(len, uris)) > _CHARACTERS:
-            raise MCPError(
-                types.INVALID_PARAMS, f"The URIs of the subscriptions have more than {_CHARACTERS} characters together"
-            )
+        try:
+            check_subscriptions([*uris])
+        except ProtocolError as refusal:
+            raise MCPError(refusal.code, refusal.message) from None
         over_http = ctx.request is not None
         try:
             with self.streams.opened(current(over_http=over_http, user=_USER)):
@@ -152,14 +144,7 @@ class Subscriptions:
 
     def subscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
         """Tell a connection of changes of one resource, too."""
-        uris = self._of(ctx).uris
-        if len(uris) >= _SUBSCRIPTIONS:
-            raise ProtocolError(types.INVALID_PARAMS, f"More than {_SUBSCRIPTIONS} subscriptions")
-        if sum(map(len, uris)) + len(uri) > _CHARACTERS:
-            raise ProtocolError(
-                types.INVALID_PARAMS, f"The URIs of the subscriptions have more than {_CHARACTERS} characters together"
-            )
-        uris.add(uri)
+        self._of(ctx).subscribe(uri)
 
     async def unsubscribe(
         self, ctx: ServerRequestContext[Any, Any], params: types.UnsubscribeRequestParams

@@ -6,11 +6,21 @@ Pure data, which all ways of answering share. From 2026-07-28 there are no conne
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
 
 if TYPE_CHECKING:
-    from ..core.context import LogLevel
+    from collections.abc import Sequence
+
+    from ...mcp.vocabulary import LogLevel
     from ..core.lists import Kind
+
+SUBSCRIPTIONS: Final = 1000
+"""How many resources one connection may subscribe to."""
+
+CHARACTERS: Final = 256 * 1024
+"""How long their URIs may be together."""
 
 
 @dataclass(slots=True)
@@ -28,6 +38,28 @@ class Wants:
     uris: set[str] = field(default_factory=set[str])
     is_told: bool = False
     since: int | None = None
+
+    def subscribe(self, uri: str) -> None:
+        """Have it hear of changes of a resource, too (MCP 2025-11-25, server/resources, "Subscriptions").
+
+        Raises:
+            ProtocolError: It has too many subscriptions, or their URIs are too long.
+        """
+        check_subscriptions([*self.uris, uri])
+        self.uris.add(uri)
+
+
+def check_subscriptions(uris: Sequence[str]) -> None:
+    """Refuse more subscriptions than one client may have.
+
+    Raises:
+        ProtocolError: There are too many, or their URIs are too long.
+    """
+    if len(uris) > SUBSCRIPTIONS:
+        raise ProtocolError(INVALID_PARAMS, f"More than {SUBSCRIPTIONS} subscriptions")
+    if sum(map(len, uris)) > CHARACTERS:
+        text = f"The URIs of the subscriptions have more than {CHARACTERS} characters together"
+        raise ProtocolError(INVALID_PARAMS, text)
 
 
 @dataclass(slots=True)

@@ -10,15 +10,15 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
+from ..direct.answers import error_response, to_json
 from ..direct.keys import WIRE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcp_types import JSONRPCMessage
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from .framing import Incoming
+    from ..protocol.messages import Incoming
 
 _STREAM: Final = b"text/event-stream"
 
@@ -48,9 +48,9 @@ async def answer_batch(
         async with asyncio.TaskGroup() as tasks:
             for entry in entries:
                 if entry.answer is not None:
-                    await replies.add(_event(_to_json(entry.answer)))
+                    await replies.add(_event(error_response(entry.answer.id, entry.answer.error)))
                 if entry.message is not None:
-                    tasks.create_task(_post(_to_json(entry.message), endpoint, scope, is_gone, replies))
+                    tasks.create_task(_post(to_json(entry.message), endpoint, scope, is_gone, replies))
         await replies.end()
     finally:
         watching.cancel()
@@ -147,7 +147,3 @@ class _Reply:
 
 def _event(message: bytes) -> bytes:
     return b"event: message\r\ndata: %b\r\n\r\n" % message
-
-
-def _to_json(message: JSONRPCMessage) -> bytes:
-    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()

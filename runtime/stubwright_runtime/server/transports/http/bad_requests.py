@@ -10,24 +10,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
 from starlette.datastructures import Headers
 
-from ....mcp.errors import HEADER_MISMATCH
+from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError
 from ....mcp.revisions import UNNAMED, Revision, negotiate
 from ....mcp.vocabulary import PROTOCOL_VERSION_META_KEY
 from ....observability.logs import Tally, log
 from ....values.sanitizing import clean
+from ...direct.answers import error_response
 from ...direct.keys import REVISION
+from ...protocol.messages import Refusal, read
+from ...protocol.requests import meta_of
 from ..batches import answer_batch
-from ..framing import incoming
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ..framing import Incoming
+    from ...protocol.messages import Incoming
 
 _LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a body; the SDK refuses what is larger."""
@@ -62,7 +63,7 @@ class BadRequests:
         is_whole = messages[-1]["type"] == "http.request" and size <= _LARGEST
         body = b"".join(message.get("body", b"") for message in messages)
         if is_whole:
-            entries = [*incoming(body)]
+            entries = [*read(body)]
             is_batch = body.lstrip()[:1] == b"["
             if is_batch and any(entry.message for entry in entries) and self._takes_batches(scope):
                 await answer_batch(entries, self._endpoint, scope, receive, send)
@@ -90,13 +91,13 @@ class BadRequests:
 
 def _find_handshake(entries: Sequence[Incoming]) -> str | None:
     """Return the revision that a handshake comes to, if the message is one."""
-    message = entries[0].message
-    if not isinstance(message, JSONRPCRequest) or message.method != "initialize":
+    message = entries[0].message or {}
+    if "id" not in message or message.get("method") != "initialize":
         return None
-    return negotiate(str((message.params or {}).get("protocolVersion")))
+    return negotiate(str((message.get("params") or {}).get("protocolVersion")))
 
 
-def _refuse(entries: Sequence[Incoming], scope: Scope, *, is_batch: bool) -> JSONRPCError | None:
+def _refuse(entries: Sequence[Incoming], scope: Scope, *, is_batch: bool) -> Refusal | None:
     """Return what answers a body that is not one message, or not what its header says; `None` if it is."""
     if not entries:
         return _refusal(PARSE_ERROR, "is empty")
@@ -104,14 +105,15 @@ def _refuse(entries: Sequence[Incoming], scope: Scope, *, is_batch: bool) -> JSO
         return _refusal(INVALID_REQUEST, "is a batch; send each message in a request of its own")
     [entry] = entries
     if entry.problem is None:
-        return _find_mismatch(entry.message, scope) if isinstance(entry.message, JSONRPCRequest) else None
+        message = entry.message or {}
+        return _find_mismatch(message, scope) if message.keys() >= {"id", "method"} else None
     return entry.answer or _refusal(INVALID_REQUEST, entry.problem)
 
 
-def _find_mismatch(request: JSONRPCRequest, scope: Scope) -> JSONRPCError | None:
+def _find_mismatch(request: Mapping[str, Any], scope: Scope) -> Refusal | None:
     """Refuse a request whose header names another revision (MCP 2026-07-28, "Protocol Version Header")."""
-    meta: Any = (request.params or {}).get("_meta")
-    if not isinstance(meta, dict) or PROTOCOL_VERSION_META_KEY not in meta:
+    meta = meta_of(request)
+    if PROTOCOL_VERSION_META_KEY not in meta:
         return None
     said = meta[PROTOCOL_VERSION_META_KEY]
     named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"mcp-protocol-version"]
@@ -122,15 +124,15 @@ def _find_mismatch(request: JSONRPCRequest, scope: Scope) -> JSONRPCError | None
         f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is {clean(str(said))!r}; "
         "send the same revision in both"
     )
-    return JSONRPCError(jsonrpc="2.0", id=request.id, error=ErrorData(code=HEADER_MISMATCH, message=message))
+    return Refusal(request["id"], ProtocolError(HEADER_MISMATCH, message))
 
 
-def _refusal(code: int, problem: str) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=code, message=f"The message {problem}"))
+def _refusal(code: int, problem: str) -> Refusal:
+    return Refusal(None, ProtocolError(code, f"The message {problem}"))
 
 
-async def _answer(send: Send, refusal: JSONRPCError) -> None:
-    body = refusal.model_dump_json(by_alias=True, exclude_unset=True).encode()
+async def _answer(send: Send, refusal: Refusal) -> None:
+    body = error_response(refusal.id, refusal.error)
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 400, "headers": headers})
     await send({"type": "http.response.body", "body": body})

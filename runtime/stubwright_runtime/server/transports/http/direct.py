@@ -1,8 +1,8 @@
 """The direct path over HTTP: which way each request takes.
 
-Takes requests as ASGI has them; answers plain ones by the server's core alone, and gives the SDK all others, which is
-loaded with the first of them. A request that takes longer than a moment, or whose handler says more than its answer, is
-handed over to the SDK, whose stream of events its client can come back to.
+Takes requests as ASGI has them; answers those whose head is plain by the server's core alone, also to refuse them, and
+gives the SDK all others, which is loaded with the first of them. A request that takes longer than a moment, or whose
+handler says more than its answer, is handed over to the SDK, whose stream of events its client can come back to.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from ....mcp.errors import (
     ProtocolError,
 )
 from ....mcp.revisions import HANDSHAKES, UNNAMED
-from ....mcp.vocabulary import HEADER
+from ....mcp.vocabulary import HEADER, PROTOCOL_VERSION_META_KEY
+from ....observability.logs import Tally, log
 from ....state.budget import Budget
 from ...core.exchange import Peer
-from ...direct import plain
 from ...direct.answers import Direct, DirectExchange, error_response, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
-from ...direct.parsing import parse
 from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...execution.watchdog import watched_loop
 from ...features.wants import Wants
 from ...observability.instrumentation import is_observed
+from ...protocol.messages import Refusal, read
+from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
 from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
@@ -78,6 +79,13 @@ _STATUS: Final = dict.fromkeys(
 """The status of a response with an error, from 2026-07-28 on; of all others, it is 200."""
 
 _JSON: Final = (b"content-type", b"application/json")
+
+
+class _Sender(NamedTuple):
+    """Who sends a request, and what is wrong with the request, if anything."""
+
+    client: Client
+    fault: ProtocolError | None = None
 
 
 class Response(NamedTuple):
@@ -144,6 +152,7 @@ class DirectHttp:
         self._tasks: set[asyncio.Task[None]] = set()
         self._mirroring: dict[str, bool] = {}
         self._moments = Moments(_MOMENT)
+        self._refused = Tally(log(), "requests refused: %d; of the last: %s")
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
@@ -236,21 +245,29 @@ class DirectHttp:
             owner: Whose it is.
             peer: Who sends it, if somebody observes the server.
         """
-        said = parse(body) if len(body) <= LARGEST else None
-        if said is None:
+        entries = [*read(body)] if len(body) <= LARGEST else []
+        if len(entries) != 1 or body.lstrip()[:1] == b"[":
             return None
+        [entry] = entries
+        if entry.problem is not None:
+            self._refused.count(entry.problem)
+            problem = ProtocolError(INVALID_REQUEST, f"The message {entry.problem}")
+            return _refuse(400, entry.answer or Refusal(None, problem))
+        message = entry.message or {}
         session = self._session(head, owner)
-        if plain.is_request(said):
-            client = self._client(head, session, said, len(body))
-            if client is None:
+        if "method" not in message:
+            return None
+        if "id" in message:
+            if session is not None and message["id"] in session.runs:
+                return _refuse(200, Refusal(message["id"], id_in_use()))
+            sender = self._sender(head, session, message)
+            if sender is None:
                 return None
-            run = Run(said["id"], hand_over)
+            run = Run(message["id"], hand_over)
             if session is not None:
                 session.runs[run.id] = run  # now: its cancellation may be read before its task begins
-            return self._answer(client, session, said, owner, run, peer)
-        if session is not None and plain.is_notification(said) and self._hears(session, said):
-            return self._accept(session, said, peer)
-        return None
+            return self._answer(sender, session, message, owner, run, peer)
+        return self._accept(session, message, peer) if session is not None and self._hears(session, message) else None
 
     async def _accept(self, session: Session, message: Mapping[str, Any], peer: Peer | None) -> Response:
         """Answer a notification that was taken."""
@@ -261,28 +278,40 @@ class DirectHttp:
     def _session(self, head: Head, owner: Owner) -> Session | None:
         return None if head.session is None else self._sessions.of(head.session, owner)
 
-    def _client(self, head: Head, session: Session | None, message: Mapping[str, Any], size: int) -> Client | None:
-        """Who sends a request that is answered directly; `None` where it is not."""
+    def _sender(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender | None:
+        """Return who sends a request, and what is wrong with it; `None` if the SDK has to answer it."""
+        if self._direct.is_about_tasks(message) or not _says_revision(head, message):
+            return None
         if head.revision is not None and head.revision not in HANDSHAKES:
-            if not plain.is_plain(message, stateless=True) or not self._direct.takes(message):
+            if head.revision not in STATELESS or head.session is not None:
                 return None
-            sender = Client.of_request(message["params"]["_meta"])
-            is_plain = head.session is None and not self._mirrors(message) and head.repeats(message, sender.revision)
-            return sender if is_plain else None
-        if plain.is_initialize(message, size):
-            return None if head.session is not None else Client.of_handshake(message["params"], self._core.changes)
-        client: Client | None
-        if self._stateless:
-            client = Client(head.revision or UNNAMED, None, {}, Wants()) if head.session is None else None
+            fault = find_stateless_fault(message)
+            if fault is None and (self._mirrors(message) or not self._direct.takes(message)):
+                return None
+            meta = meta_of(message)
+            if PROTOCOL_VERSION_META_KEY in meta and not head.repeats(message):
+                return None
+            client = Client.of_request(meta) if fault is None else Client.unknown(STATELESS[-1], stateless=True)
+            return _Sender(client, fault)
+        fault = find_handshake_fault(message, is_shaken=session is not None)
+        if message["method"] == "initialize" and head.session is None:
+            if fault is not None:
+                return _Sender(Client.unknown(HANDSHAKES[-1], stateless=False), fault)
+            return _Sender(Client.of_handshake(message["params"], self._core.changes))
+        if self._stateless and head.session is None:
+            client = Client(head.revision or UNNAMED, None, {}, Wants())
+        elif session is None:
+            return None
         else:
-            client = None if session is None or message["id"] in session.runs else session.client
-        is_ours = plain.is_plain(message, stateless=False) and self._direct.takes(message)
-        return client if is_ours else None
+            client = session.client
+        return _Sender(client, fault) if fault is not None or self._direct.takes(message) else None
 
     def _mirrors(self, message: Mapping[str, Any]) -> bool:
-        """Whether arguments of a call are mirrored into headers, which the SDK compares."""
-        name = message["params"].get("name")
-        if message["method"] != "tools/call" or name not in self._core.package.tools:
+        """Tell whether arguments of a valid request are mirrored into headers, which the SDK compares."""
+        if message["method"] != "tools/call":
+            return False
+        name: str = message["params"]["name"]
+        if name not in self._core.package.tools:
             return False
         if name not in self._mirroring:
             self._mirroring[name] = HEADER in json.dumps(self._core.package.tools[name].definition["inputSchema"])
@@ -290,15 +319,17 @@ class DirectHttp:
 
     async def _answer(
         self,
-        client: Client,
+        sender: _Sender,
         session: Session | None,
         message: Mapping[str, Any],
         owner: Owner,
         run: Run,
         peer: Peer | None,
     ) -> Response | None:
-        """Answer a plain request, unless it is handed over meanwhile."""
-        if message["method"] == "initialize" and not self._stateless:
+        """Answer a request, unless it is handed over meanwhile."""
+        client, fault = sender
+        opens = message["method"] == "initialize" and fault is None
+        if opens and not self._stateless:
             if self._sessions.is_full():
                 return Response.of(503, _FULL)
             if not self._sessions.has_room(client, owner):
@@ -308,10 +339,10 @@ class DirectHttp:
         run.task = task = asyncio.current_task()
         params = message.get("params")
         way = DirectChannel(client, params, run)
-        exchange = DirectExchange(message["method"], params, run.id, True, client, way, peer)
-        if session is not None and message["method"] == "initialize":
+        exchange = DirectExchange(message["method"], params, run.id, True, client, way, peer, fault)
+        if session is not None and opens:
             session.note_end = self._core.instrumentation.begin_session(exchange)
-        if message["method"] != "initialize":  # which waits for nothing, and whose session is not there for the SDK
+        if fault is None and not opens:  # which waits for nothing, and whose session is not there for the SDK
             self._moments.begin(run)
         result: Result | ProtocolError
         try:
@@ -332,8 +363,8 @@ class DirectHttp:
                 return None if run.finish(result) else self._response(client, session, exchange, result)
         finally:
             self._moments.end(run)
-            if session is not None:
-                session.runs.pop(run.id, None)
+            if session is not None and session.runs.get(run.id) is run:
+                del session.runs[run.id]
 
     def _response(
         self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError
@@ -362,7 +393,7 @@ class DirectHttp:
 
     def _hears(self, session: Session, message: Mapping[str, Any]) -> bool:
         """Take a notification of a session; whether the SDK need not hear of it."""
-        params = message.get("params", {})
+        params = message.get("params") or {}
         if message["method"] == "notifications/initialized":
             session.is_initialized = True
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
@@ -423,6 +454,11 @@ _FOREIGN: Final[Mapping[Foreign, Response]] = {
 }
 
 
+async def _refuse(status: int, refusal: Refusal) -> Response:
+    """Answer a message that is refused."""
+    return Response.of(status, error_response(refusal.id, refusal.error))
+
+
 async def _send(send: Send, response: Response) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
     await send({"type": "http.response.body", "body": response.body})
@@ -437,6 +473,12 @@ def _refuse_nameless(send: Send) -> Send:
         await send(message)
 
     return filtered
+
+
+def _says_revision(head: Head, message: Mapping[str, Any]) -> bool:
+    """Tell whether a request names the same revision in its header as in its body, if it names one there."""
+    said: object = meta_of(message).get(PROTOCOL_VERSION_META_KEY, head.revision)
+    return said == head.revision
 
 
 def _peer(head: Head, scope: Scope) -> Peer:

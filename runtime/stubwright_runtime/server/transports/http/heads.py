@@ -60,12 +60,12 @@ class Head:
     method: str | None
     name: str | None
 
-    def repeats(self, message: Mapping[str, Any], revision: str) -> bool:
-        """Whether it repeats what a request of 2026-07-28 says."""
+    def repeats(self, message: Mapping[str, Any]) -> bool:
+        """Tell whether it repeats what a request of 2026-07-28 says, beside the revision."""
         key = _NAMED.get(message["method"])
-        said = None if key is None else message["params"][key]
+        said = None if key is None else message["params"].get(key)
         is_spelled = self.name is None or (not self.name.startswith(_ENCODED) and self.name.isascii())
-        return self.revision == revision and self.method == message["method"] and self.name == said and is_spelled
+        return self.method == message["method"] and self.name == said and is_spelled
 
 
 class Allowed:

@@ -1,25 +1,30 @@
 """One client on standard input and output: which way each of its messages takes.
 
-Takes lines; answers plain requests directly, and gives the SDK all others, which is loaded with the first of them. What
-the client has said before is replayed to it then, so that it knows as much as if it had heard all.
+Takes lines; answers requests, and tells of changes. What needs a conversation that is not built here yet goes to the
+SDK, which is loaded with the first of it, and is told then what the client has said of itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from ....mcp.errors import ProtocolError
+from ....mcp.revisions import HANDSHAKES
+from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....observability.logs import log
-from ...direct import plain
-from ...direct.answers import Direct, DirectExchange, is_on, to_json
+from ...direct.answers import Direct, DirectExchange, error_response, is_on, to_json
 from ...direct.clients import Client
-from ...direct.parsing import parse
 from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
+from ...protocol.messages import judge, parse, read, too_long
+from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, opens_stateless
 from .due import Due
+from .notices import Notices
+from .wire import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -35,6 +40,9 @@ _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a sto
 
 _INITIALIZED: Final = "notifications/initialized"
 
+_ENVELOPE: Final = {"_meta": {PROTOCOL_VERSION_META_KEY: STATELESS[-1], CLIENT_CAPABILITIES_META_KEY: {}}}
+"""What tells the SDK that the client has opened the connection in the era of 2026-07-28."""
+
 
 class Connection:
     """The client."""
@@ -47,13 +55,15 @@ class Connection:
         self._is_direct = is_on()
         self._due = Due()
         self._runs: dict[str | int, Run] = {}
-        self._opening: Mapping[str, Any] | None = None
-        """The first request, which decides the era."""
+        self._is_stateless: bool | None = None
+        """Whether each request says its revision, as the first one decides; `None` before it."""
         self._client: Client | None = None
         """Who has shaken hands, up to 2025-11-25."""
+        self._handshake: str | int | None = None
+        """The id of the request that did."""
+        self._notices: Notices | None = None
         self._end_session: Callable[[], None] | None = None
         """Notes how long the session was there, if somebody observes it."""
-        self._is_initialized = False
         self._is_disconnected = False
         self._conversation: Conversation | None = None
         self._beginning = asyncio.Lock()
@@ -62,59 +72,86 @@ class Connection:
         core.publishers.append(self._tell)
 
     def takes(self, line: Line) -> bool:
-        """Begin to answer what a line says, if it is a plain request; whether it is."""
-        message = self._parse(line)
-        if message is None or not plain.is_request(message) or not self._is_plain(message, line):
+        """Begin to answer what a line says, if it is a request that needs no conversation; tell whether it is."""
+        message = parse(line.data) if line.is_whole and self._is_direct else None
+        if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
-        self._answer(message)
-        return True
+        return message["id"] not in self._runs and self._answer(message)
 
     async def take(self, line: Line) -> None:
         """Answer what a line says, or begin to."""
         if not line.data.strip() or self.takes(line):
             return
-        message = self._parse(line)
-        if message is not None and plain.is_notification(message):
-            await self._hear(message, line)
-        else:
-            await self._pass_on(line)
+        for entry in read(line.data) if line.is_whole else (too_long(line.data, LONGEST),):
+            if entry.problem is not None:
+                log().warning("refused a message that %s", entry.problem)
+            if entry.answer is not None:
+                await self._output.send(error_response(entry.answer.id, entry.answer.error))
+            if entry.message is not None:
+                await self._take(entry.message)
 
-    def _parse(self, line: Line) -> dict[str, Any] | None:
-        return parse(line.data) if line.is_whole and self._is_direct else None
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        """Answer a message, or pass it on."""
+        if not self._is_direct:
+            await self._pass_on(message)
+        elif "method" not in message:
+            if self._conversation is not None:
+                await self._pass_on(message)
+        elif "id" not in message:
+            await self._hear(message)
+        elif message["id"] in self._runs:
+            await self._output.send(error_response(message["id"], id_in_use()))
+        elif not self._answer(message):
+            await self._pass_on(message)
 
-    def _is_plain(self, message: Mapping[str, Any], line: Line) -> bool:
-        """Whether a request is answered directly."""
-        if message["id"] in self._runs:
+    def _answer(self, message: Mapping[str, Any]) -> bool:
+        """Begin to answer a request; tell whether that is possible without the SDK."""
+        if self._is_stateless is None:
+            self._is_stateless = opens_stateless(message)
+        if self._direct.is_about_tasks(message) and (self._is_stateless or self._client is not None):
             return False
-        if self._opening is None:
-            if plain.is_initialize(message, len(line.data)):
-                return True
-            if not plain.opens_stateless(message):
-                return False
-        return plain.is_plain(message, stateless=self._client is None) and self._direct.takes(message)
-
-    def _answer(self, message: Mapping[str, Any]) -> None:
-        """Begin to answer a plain request."""
+        fault = (
+            find_stateless_fault(message)
+            if self._is_stateless
+            else find_handshake_fault(message, is_shaken=self._client is not None)
+        )
+        if fault is None and not self._direct.takes(message):
+            return False
         params: Mapping[str, Any] | None = message.get("params")
-        if self._opening is None:
-            self._opening = message
-            if params is not None and message["method"] == "initialize":
-                self._client = Client.of_handshake(params, self._core.changes)
-        client = self._client or Client.of_request((params or {})["_meta"])
+        shakes_hands = fault is None and message["method"] == "initialize"
+        if shakes_hands:
+            self._client = Client.of_handshake(params or {}, self._core.changes)
+            self._handshake = message["id"]
+        client = self._sender(params, fault)
         run = Run(message["id"], lambda run: self._spawn(self._hand_over(run, message)))
         channel = DirectChannel(client, params, run, self._notify)
-        exchange = DirectExchange(message["method"], params, run.id, False, client, channel)
-        if client is self._client and message is self._opening:
+        is_shaken = self._is_stateless or self._client is not None
+        exchange = DirectExchange(
+            message["method"], params, run.id, False, client, channel, fault=fault, is_shaken=is_shaken
+        )
+        if shakes_hands:
             self._end_session = self._core.instrumentation.begin_session(exchange)
         self._runs[run.id] = run
         self._due.add(run.id)
         run.task = asyncio.create_task(self._respond(run, exchange))
         # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
         run.task.add_done_callback(lambda _: self._give_up(run))
+        return True
 
-    async def _notify(self, method: str, params: Mapping[str, Any]) -> None:
+    def _sender(self, params: Mapping[str, Any] | None, fault: ProtocolError | None) -> Client:
+        """Return who sends a request, as far as that can be known."""
+        if self._client is not None:
+            return self._client
+        if not self._is_stateless:
+            return Client.unknown(HANDSHAKES[-1], stateless=False)
+        if fault is not None or params is None:
+            return Client.unknown(STATELESS[-1], stateless=True)
+        return Client.of_request(params["_meta"])
+
+    async def _notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send the client a notification."""
-        await self._output.send(to_json({"jsonrpc": "2.0", "method": method, "params": params}))
+        said = {} if params is None else {"params": params}
+        await self._output.send(to_json({"jsonrpc": "2.0", "method": method, **said}))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -165,14 +202,12 @@ class Connection:
 
                 wants = None if self._client is None else self._client.wants
                 conversation = Conversation(self._core, self._output, self._due, wants, self._context.copy())
-                if self._opening is None:
-                    self._is_direct = False  # the first request decides the era, and the SDK has it now
-                elif self._client is None:
-                    await conversation.replay("server/discover", {"_meta": self._opening["params"]["_meta"]})
-                else:
-                    await conversation.replay("initialize", self._opening["params"])
-                    if self._is_initialized:
+                if self._client is not None and self._client.opening is not None:
+                    await conversation.replay("initialize", json.loads(self._client.opening))
+                    if self._notices is not None:
                         await conversation.notify(_INITIALIZED)
+                elif self._is_stateless:
+                    await conversation.replay("server/discover", _ENVELOPE)
                 self._conversation = conversation
                 if self._is_disconnected:
                     await conversation.disconnect()
@@ -180,50 +215,35 @@ class Connection:
             self._conversation.task.result()
         return self._conversation
 
-    async def _hear(self, message: Mapping[str, Any], line: Line) -> None:
+    async def _hear(self, message: Mapping[str, Any]) -> None:
         """Take a notification."""
         if self._client is not None and self._conversation is None and is_observed():
             await self._direct.note(message, self._client)
-        params: Mapping[str, Any] = message.get("params", {})
-        if message["method"] == _INITIALIZED and self._client is not None:
-            self._is_initialized = True
-            if self._conversation is None:
-                await self._catch_up()
-                return
-        if message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
+        params: Mapping[str, Any] = message.get("params") or {}
+        if message["method"] == _INITIALIZED and self._client is not None and self._notices is None:
+            if self._client.wants is not None:
+                self._notices = Notices(self._client.wants, self._core.changes, self._notify)
+                self._notices.begin()
+        elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
             if run is not None:
                 if run.is_passed_on:
-                    await self._pass_on(line)  # so that the SDK answers nothing; it may not have joined the run yet
-                if run.id != (self._opening or {}).get("id") or self._client is None:  # a handshake is not cancelled
+                    await self._pass_on(message)  # so that the SDK answers nothing; it may not have joined the run yet
+                if run.id != self._handshake:  # a handshake is not cancelled
                     run.cancel()
                 return
         if self._conversation is not None:
-            await self._pass_on(line)
+            await self._pass_on(message)
 
     async def _tell(self, change: Change) -> None:
-        """Have the client told of a change, which the SDK does."""
-        if change.uri is None and self._is_initialized and self._conversation is None:
-            await self._converse()
+        """Tell the client of a change."""
+        if self._notices is not None:
+            self._notices.hear(change)
 
-    async def _catch_up(self) -> None:
-        """Have the client told of what changed since it shook hands."""
-        wants = None if self._client is None else self._client.wants
-        if wants is not None and wants.since is not None and self._core.changes.count > wants.since:
-            await self._converse()
-
-    async def _pass_on(self, line: Line) -> None:
-        """Give the SDK what a line says; what is malformed is answered at once."""
-        from ..framing import incoming, too_long
-
-        for entry in incoming(line.data) if line.is_whole else (too_long(line.data),):
-            if entry.problem is not None:
-                log().warning("refused a message that %s", entry.problem)
-            if entry.answer is not None:
-                await self._output.send(entry.answer.model_dump_json(by_alias=True, exclude_unset=True).encode())
-            if entry.message is not None:
-                conversation = await self._converse()
-                await conversation.give(entry.message)
+    async def _pass_on(self, message: Mapping[str, Any]) -> None:
+        """Give the SDK a message."""
+        conversation = await self._converse()
+        await conversation.give_json(message)
 
     async def cut_off(self) -> None:
         """Answer what is under way with errors, as far as the client takes them."""
@@ -250,6 +270,8 @@ class Connection:
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._tell)
+        if self._notices is not None:
+            self._notices.close()
         tasks = [*self._tasks, *(run.task for run in self._runs.values() if run.task is not None)]
         for task in tasks:
             task.cancel()

@@ -21,6 +21,7 @@ from mcp_types import (
     JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    jsonrpc_message_adapter,
 )
 
 from ....mcp.errors import UNWRITABLE
@@ -80,6 +81,10 @@ class Conversation:
     async def notify(self, method: str) -> None:
         """Give the SDK a notification that the client sent before."""
         await self.give(JSONRPCNotification(jsonrpc="2.0", method=method))
+
+    async def give_json(self, message: Mapping[str, Any]) -> None:
+        """Give the SDK a message as JSON has it."""
+        await self.give(jsonrpc_message_adapter.validate_python(message, by_name=False))
 
     async def give(self, message: JSONRPCMessage) -> None:
         """Give the SDK a message."""

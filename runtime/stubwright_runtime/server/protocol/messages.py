@@ -1,0 +1,213 @@
+"""From bytes that came in to messages of JSON-RPC 2.0, and what becomes of those that hold none.
+
+Takes the bytes of a line, or of a body; gives messages as JSON has them, and for what is malformed the error that
+answers it, so that nobody waits for an answer that never comes. It reads and writes nothing itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from math import isfinite
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from ...values.nesting import DEEPEST, is_too_deep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import TypeIs
+
+    from ...values.json import Json
+
+_BATCH: Final = 1000
+"""Messages of the largest batch that is read."""
+
+_PARTS: Final = 100_000
+"""How many parts into a line that is no JSON its id is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What answers a malformed message.
+
+    Attributes:
+        id: The id of the request, if it has one that can be read.
+        error: Why it is refused.
+    """
+
+    id: str | int | None
+    error: ProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """What one message of a line comes to.
+
+    Attributes:
+        message: What the server is given, if anything: a request, a notification, or an answer to a question.
+        answer: What the client is answered at once, if anything.
+        problem: What is wrong with the message; `None` where nothing is.
+    """
+
+    message: Mapping[str, Any] | None = None
+    answer: Refusal | None = None
+    problem: str | None = None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _refuse(text: str) -> float:
+    raise ValueError(text)
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+
+
+def parse(data: bytes) -> dict[str, Any] | None:
+    """Return the object that a message is; `None` if `read` has to look at it: it repairs, and says what is wrong."""
+    if b"\\ud" in data or b"\\uD" in data:
+        return None
+    try:
+        value: object = _DECODER.decode(data.decode())
+    except (ValueError, RecursionError):
+        return None
+    if type(value) is not dict or (data.count(b"[") + data.count(b"{") > DEEPEST and is_too_deep(value)):
+        return None
+    return value
+
+
+def read(line: bytes) -> Iterator[Incoming]:
+    """Give what a line holds: one message, those of a batch (MCP 2025-03-26, basic, "Batching"), or nothing but blanks.
+
+    What is not UTF-8, or only half a character, becomes U+FFFD.
+    """
+    if (message := parse(line)) is not None:
+        yield judge(message)
+        return
+    text = _whole(line.decode("utf-8", "replace"))
+    if not text.strip():
+        return
+    from pydantic_core import from_json  # which says where the text is no JSON
+
+    try:
+        value: Json = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        yield _malformed(_outline(text), PARSE_ERROR, f"is not valid JSON: {error}")
+        return
+    if not isinstance(value, list):
+        yield judge(value)
+    elif 0 < len(value) <= _BATCH:
+        yield from map(judge, value)
+    else:
+        yield _malformed({}, INVALID_REQUEST, f"is a batch of {len(value)} messages; a batch may have 1 to {_BATCH}")
+
+
+def too_long(start: bytes, most: int) -> Incoming:
+    """Return what becomes of a line that is longer than `most` bytes, of which only the start was kept."""
+    outline = _outline(start.decode("utf-8", "replace"))
+    return _malformed(outline, INVALID_REQUEST, f"is longer than {most} bytes")
+
+
+def judge(value: Json) -> Incoming:
+    """Return what an object of JSON comes to as a message (JSON-RPC 2.0, 4 and 5)."""
+    if not isinstance(value, dict):
+        return _malformed({}, INVALID_REQUEST, "is not an object")
+    if "method" in value and "id" in value and not _is_id(value["id"]):
+        return _malformed(value, INVALID_REQUEST, "has an id that is neither a string nor an integer")
+    if value.get("jsonrpc") != "2.0":
+        return _malformed(value, INVALID_REQUEST, 'lacks "jsonrpc": "2.0"')
+    if "method" not in value:
+        return Incoming(value) if _is_answer(value) else _malformed(value, INVALID_REQUEST, "has no method")
+    if type(value["method"]) is not str:
+        return _malformed(value, INVALID_REQUEST, "has a method that is not a string")
+    if type(value.get("params")) not in (dict, NoneType):
+        return _malformed(value, INVALID_PARAMS, "has params that are not an object")
+    return Incoming(value)
+
+
+def _malformed(value: Mapping[str, Any], code: int, problem: str) -> Incoming:
+    """Return what answers a malformed message: the client if it is a request, who waits for it if it is an answer.
+
+    A notification is never answered (JSON-RPC 2.0, 4.1), but for one that is no JSON, which may be anything.
+    """
+    identity = value.get("id")
+    message = f"The message {problem}"
+    if "method" not in value and not value.keys().isdisjoint(("result", "error")):
+        error = {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": message}}
+        return Incoming(message=error if _is_id(identity) else None, problem=problem)
+    if code == INVALID_PARAMS and "id" not in value:
+        return Incoming(problem=problem)
+    refusal = Refusal(identity if _is_id(identity) else None, ProtocolError(code, message))
+    return Incoming(answer=refusal, problem=problem)
+
+
+def _is_answer(value: Mapping[str, Any]) -> bool:
+    """Tell whether an object without a method is an answer to a question (JSON-RPC 2.0, 5)."""
+    if "result" in value:
+        return type(value["result"]) is dict and _is_id(value.get("id"))
+    error = value.get("error")
+    return (
+        type(error) is dict
+        and type(error.get("code")) is int
+        and type(error.get("message")) is str
+        and (_is_id(value.get("id")) or ("id" in value and value["id"] is None))
+    )
+
+
+def _is_id(value: object) -> TypeIs[str | int]:
+    return type(value) is str or type(value) is int
+
+
+_PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s"\[\]{}:,]++', re.DOTALL)
+_INTEGER: Final = re.compile(r"-?\d{1,18}")
+
+
+def _outline(text: str) -> dict[str, Any]:
+    """Return the keys of the outermost object with their values, of which only strings and integers are read."""
+    members: dict[str, Any] = {}
+    if not text.lstrip().startswith("{"):
+        return members
+    depth, before, key = 0, "", ""
+    for match in islice(_PART.finditer(text), _PARTS):
+        part = match[0]
+        if depth == 1 and before in ("{", ","):
+            key = part
+        elif depth == 1 and before == ":":
+            members[str(_read(key))] = _read(part)
+        depth += 1 if part in "{[" else -1 if part in "}]" else 0
+        if depth <= 0:
+            break
+        before = part
+    return members
+
+
+def _read(part: str) -> str | int | None:
+    """Return the string or the integer that a part is, if it is one."""
+    if _INTEGER.fullmatch(part):
+        return int(part)
+    try:
+        return str(json.loads(part)) if part.startswith('"') else None
+    except ValueError:
+        return None
+
+
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
+
+
+def _whole(text: str) -> str:
+    """Write U+FFFD in place of escaped halves of characters, which no text can hold."""
+    if _HALF.search(text) is None:
+        return text
+    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)

@@ -1,0 +1,130 @@
+"""What is wrong with a request that is well-formed as JSON-RPC: its era, its method, its parameters.
+
+Takes requests as JSON has them; gives the error that answers one, or nothing. Whether a server serves a method, and
+who has shaken hands, its caller says (MCP 2025-11-25, basic/lifecycle; MCP 2026-07-28, basic, "Per-request fields").
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    ProtocolError,
+)
+from ...mcp.revisions import REVISIONS, Revision
+from ...mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
+from .parameters import find_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATELESS: Final = tuple(date for date in REVISIONS if Revision.of(date).has("stateless"))
+"""The revisions in which each request says its own."""
+
+_GREETING: Final = 64 * 1024
+"""Bytes of what a client may say about itself in the handshake, as JSON: it is kept as long as the connection."""
+
+_SHORT_GREETING: Final = 16 * 1024
+_GREETING_PARTS: Final = 250
+"""Objects and arrays in a handshake that is not short, each of which costs some hundred bytes where it is parsed."""
+
+
+def meta_of(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the `_meta` of a request; nothing if it is no object."""
+    meta = (message.get("params") or {}).get("_meta")
+    return meta if isinstance(meta, dict) else {}
+
+
+def opens_stateless(message: Mapping[str, Any]) -> bool:
+    """Tell whether a request says its revision, as from 2026-07-28 each does; `initialize` belongs to the handshake."""
+    return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in meta_of(message)
+
+
+def find_stateless_fault(message: Mapping[str, Any]) -> ProtocolError | None:
+    """Return what is wrong with a request from 2026-07-28 on; `None` if it is valid, whoever serves its method."""
+    params = message.get("params") or {}
+    if message["method"] == "initialize":
+        requested = params.get("protocolVersion")
+        said = {"requested": requested} if type(requested) is str else {}
+        return ProtocolError(
+            UNSUPPORTED_PROTOCOL_VERSION,
+            "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
+            {"supported": [*STATELESS], **said},
+        )
+    return _find_envelope_fault(params.get("_meta")) or _find_fault(message, stateless=True)
+
+
+def find_handshake_fault(message: Mapping[str, Any], *, is_shaken: bool) -> ProtocolError | None:
+    """Return what is wrong with a request up to 2025-11-25; `None` if it is valid, whoever serves its method.
+
+    Args:
+        message: The request.
+        is_shaken: Whether its sender has shaken hands.
+    """
+    if message["method"] == "initialize":
+        if (fault := find_size_fault(message.get("params"))) is not None:
+            return fault
+        return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_shaken else _find_fault(message)
+    return ProtocolError(INVALID_REQUEST, _OTHER_ERA) if opens_stateless(message) else _find_fault(message)
+
+
+def unknown_method(method: str) -> ProtocolError:
+    """Return the error that answers a request of a method that is not served (JSON-RPC 2.0, 5.1)."""
+    return ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
+
+
+def invalid() -> ProtocolError:
+    """Return the error that answers parameters that do not fit their method, and requests before the handshake."""
+    return ProtocolError(INVALID_PARAMS, "Invalid request parameters", "")
+
+
+def id_in_use() -> ProtocolError:
+    """Return the error that answers a request whose id another one has that is under way (JSON-RPC 2.0, 4)."""
+    return ProtocolError(INVALID_REQUEST, "A request with this id is under way; give each request an id of its own")
+
+
+_SHAKEN: Final = "The connection is initialized already; send initialize once, as its first request"
+_OTHER_ERA: Final = (
+    "this connection serves the handshake protocol era; "
+    "requests carrying the 2026-07-28 envelope are not accepted on it"
+)
+
+
+def _find_fault(message: Mapping[str, Any], *, stateless: bool = False) -> ProtocolError | None:
+    fits = find_shape(message["method"], stateless=stateless)
+    if fits is None:
+        return unknown_method(message["method"])
+    return None if fits(message.get("params") or {}) else invalid()
+
+
+def find_size_fault(params: object) -> ProtocolError | None:
+    """Return what is wrong with the parameters of a handshake that are too large; `None` if they are not."""
+    text = json.dumps(params, ensure_ascii=False, separators=(",", ":"))
+    parts = text.count("{") + text.count("[")
+    if len(text) <= _SHORT_GREETING or (len(text) <= _GREETING and parts <= _GREETING_PARTS):
+        return None
+    most = f"{_GREETING:,} bytes of JSON with {_GREETING_PARTS:,} objects and arrays"
+    return ProtocolError(INVALID_PARAMS, f"The parameters of initialize are too large. Send at most {most}.")
+
+
+def _find_envelope_fault(meta: object) -> ProtocolError | None:
+    """Return what is wrong with what each request says of its sender, as far as its revision depends on that."""
+    keys = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
+    if not isinstance(meta, dict):
+        text = f"params._meta must be an object carrying the required {keys[0]!r} and {keys[1]!r} envelope keys"
+        return ProtocolError(INVALID_PARAMS, text)
+    if missing := [key for key in keys if key not in meta]:
+        text = f"params._meta is missing the required envelope key(s): {', '.join(missing)}"
+        return ProtocolError(INVALID_PARAMS, text)
+    revision = meta[PROTOCOL_VERSION_META_KEY]
+    if type(revision) is not str:
+        return ProtocolError(INVALID_PARAMS, "the protocol-version envelope value must be a string")
+    if revision not in STATELESS:
+        data = {"supported": [*STATELESS], "requested": revision}
+        return ProtocolError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+    return None

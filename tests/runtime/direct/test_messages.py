@@ -1,0 +1,102 @@
+"""What becomes of each message with one thing odd about it, over stdio in each revision, and over HTTP.
+
+`tests/messages/*.txt` was recorded from the official SDK, which once answered all odd messages; `pytest --update`
+writes the files anew. Two cases are refused that the SDK takes: a progress token that is `true`, as it is a string or
+an integer (schema, `ProgressToken`), and a `listChanged` that is 0, as it is a boolean (schema, `ClientCapabilities`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from conversations import READY, REVISIONS, Handlers, shaking
+from odd_messages import SERVED, TOOLS, Case, grouped, odd_openings, odd_requests, out_of_turn, outcome
+from packages import generate, imported, manifest
+from stubwright_runtime.server.core.building import build_core
+from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.transports.stdio.connection import Connection
+from stubwright_runtime.server.transports.stdio.wire import Line
+
+FOLDER = Path(__file__).parents[2] / "messages"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("odd")
+    with imported(folder, generate(folder, manifest(TOOLS, name="odd", **SERVED))) as module:
+        yield module
+
+
+class Sink:
+    """Where the answers go."""
+
+    def __init__(self) -> None:
+        self.lines: list[Any] = []
+
+    async def send(self, line: bytes) -> None:
+        self.lines.append(json.loads(line))
+
+
+async def asked(core: Core, before: Sequence[Any], message: Any) -> str:
+    """What comes back for a message on a connection of its own, without the SDK."""
+    sink: Any = Sink()
+    connection = Connection(core, sink)
+    for earlier in before:
+        await connection.take(Line(json.dumps(earlier).encode()))
+    await connection._due.all_answered()
+    sink.lines.clear()
+    await connection.take(Line(json.dumps(message).encode()))
+    await connection._due.all_answered()
+    assert connection._conversation is None
+    await connection.close()
+    return outcome(sink.lines)
+
+
+async def all_asked(core: Core, before: Sequence[Any], named: Iterable[tuple[str, Iterable[Case]]]) -> str:
+    """What comes back for all cases, as a file holds it."""
+    text = ""
+    async with core.lifespan():
+        for name, cases in named:
+            text += f"{name}\n" + grouped({case.name: await asked(core, before, case.message) for case in cases})
+    return text
+
+
+def compare(name: str, said: str, *, update: bool) -> None:
+    path = FOLDER / f"{name}.txt"
+    if update:
+        path.write_text(said, "utf-8")
+    assert said.splitlines() == path.read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_after_a_handshake(revision: str, package: ModuleType, update: bool) -> None:
+    core = build_core(package.TOOLS["say"].package, Handlers())
+    said = asyncio.run(all_asked(core, [shaking(revision), READY], odd_requests(stateless=False)))
+    compare("handshake", said, update=update)
+
+
+def test_without_a_handshake(package: ModuleType, update: bool) -> None:
+    core = build_core(package.TOOLS["say"].package, Handlers())
+    compare("stateless", asyncio.run(all_asked(core, [], odd_requests(stateless=True))), update=update)
+
+
+def test_the_handshake(package: ModuleType, update: bool) -> None:
+    core = build_core(package.TOOLS["say"].package, Handlers())
+    compare("initialize", asyncio.run(all_asked(core, [], [("initialize", odd_openings())])), update=update)
+
+
+def test_out_of_turn(package: ModuleType, update: bool) -> None:
+    core = build_core(package.TOOLS["say"].package, Handlers())
+
+    async def said() -> str:
+        async with core.lifespan():
+            return grouped({name: await asked(core, before, message) for name, before, message in out_of_turn()})
+
+    compare("out_of_turn", asyncio.run(said()), update=update)
