@@ -14,15 +14,15 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any, Final, Self
 
+import forked
 from processes import running
 from terminals import Terminal
 
@@ -31,7 +31,7 @@ ADDRESS: Final = "127.0.0.1:8000"
 
 STEP: Final = re.compile(
     r"^```(?P<language>\w*)\n(?P<block>.*?)^```$"
-    r"|\bIn\s+`(?P<file>[^`\n]+)`,\s+replace\s+`(?P<old>[^`\n]+)`\s+with(?:\s+`(?P<new>[^`\n]+)`|:)",
+    r"|\b[Ii]n\s+`(?P<file>[^`\n]+)`,\s+replace\s+`(?P<old>[^`\n]+)`\s+with(?:\s+`(?P<new>[^`\n]+)`|:)",
     re.MULTILINE | re.DOTALL,
 )
 _HEADER: Final = re.compile(r"# (?P<file>[\w./-]+\.\w+)(?P<appended>, at the end)?\n")
@@ -47,16 +47,23 @@ def commands(text: str) -> list[tuple[str, str]]:
 class Walkthrough:
     """A reader of a page, in a folder; `blocks` are those that are neither files nor commands."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None, skip: str = r"(?!)") -> None:
-        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        skip: str = r"(?!)",
+        instead: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Run commands in an environment, by default ours: none that `skip` finds, and with words replaced."""
+        self._stack = ExitStack()
         self.folder = folder
-        self.environment = {"PATH": path, **(environment or os.environ | {"PATH": path}), "PYTHONUNBUFFERED": "1"}
+        self.environment = {**(environment or self._ours()), "PYTHONUNBUFFERED": "1"}
         self.skip = re.compile(skip)
+        self.instead = instead
         self.blocks: list[str] = []
         self.count = 0
         self._edited: tuple[Path, str] | None = None
         self._generated: list[str] = []
-        self._stack = ExitStack()
         self._server: tuple[subprocess.Popen[Any], Path] | None = None
         self._address = ADDRESS
 
@@ -65,7 +72,8 @@ class Walkthrough:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with self._stack:
-            self._stop()
+            if error is None:
+                self._stop()
 
     def play(self, page: str) -> None:
         """Take all steps of a page; raises AssertionError where what happens is not what the page says."""
@@ -83,6 +91,8 @@ class Walkthrough:
     def run(self, command: str, printed: str = "") -> None:
         """Run a command, and compare what it prints."""
         self.count += 1
+        for old, new in self.instead.items():
+            command = command.replace(old, new)
         if self.skip.search(command):
             return
         if command.startswith("cd "):
@@ -99,6 +109,15 @@ class Walkthrough:
             if printed or command.startswith("stubwright "):
                 assert _pattern(printed).fullmatch(said), f"{told}\nbut the page says\n{printed}"
 
+    def _ours(self) -> dict[str, str]:
+        """The environment of a shell that finds stubwright and our interpreter, which start at once."""
+        programs = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        python = forked.interpreter_in(programs)
+        command = programs / "stubwright"
+        command.write_text(f'#!/bin/sh\nexec {python} -m stubwright "$@"\n')
+        command.chmod(0o755)
+        return {**os.environ, **forked.ALONE, "PATH": os.pathsep.join((str(programs), os.environ["PATH"]))}
+
     def _edit(self, path: Path, old: str, new: str | None) -> None:
         assert path.read_text("utf-8").count(old) == 1, f"{path.name} has not exactly one `{old}`"
         if new is None:
@@ -110,7 +129,8 @@ class Walkthrough:
         header = _HEADER.match(text)
         if self._edited is not None:
             (path, old), self._edited = self._edited, None
-            self._edit(path, old, text.removesuffix("\n"))
+            before = path.read_text("utf-8").partition(old)[0].rpartition("\n")[2]
+            self._edit(path, old, text.removesuffix("\n").replace("\n", "\n" + before))
         elif header is None:
             self.blocks.append(text)
         elif header["file"].startswith("generated/"):
