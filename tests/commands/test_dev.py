@@ -347,20 +347,21 @@ def test_what_a_module_imports_of_its_project_is_found(tmp_path: Path) -> None:
     assert not any(name.startswith("os") for name in found)
 
 
-def test_the_first_page_works_as_written(tmp_path: Path) -> None:
-    page = (ROOT / "README.md").read_text("utf-8")
-    manifest, handlers, call = re.findall(r"^```(?:yaml|python)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[:3]
-    write(tmp_path / "specs" / "weather.yaml", manifest)
-    write(tmp_path / "weather.py", handlers)
-    command = "stubwright dev specs/weather.yaml"
-    assert page.index("pip install .") < page.index(command) < page.index("python examples/call.py")
-    with dev(tmp_path, *command.split()[2:], python=[sys.executable, "-u"]) as it:
+def test_the_page_of_examples_works_as_written(tmp_path: Path) -> None:
+    page = (ROOT / "examples" / "README.md").read_text("utf-8")
+    serve, call, install = re.findall(
+        r"^(?:PYTHONPATH=generated )?((?:stubwright|python) [^#]+?) +#", page, re.MULTILINE
+    )[:3]
+    assert install == "stubwright install claude specs/weather.yaml"
+    for name in ("specs/weather.yaml", "specs/weather.md", "examples/weather.py", "examples/call.py"):
+        write(tmp_path / name, (ROOT / name).read_text("utf-8"))
+    write(tmp_path / "pyproject.toml", '[tool.stubwright]\nhandlers = ["examples"]\n')
+    with dev(tmp_path, *serve.split()[2:], python=[sys.executable, "-u"]) as it:
         it.says("interrupt to stop")
-        write(tmp_path / "call.py", call.replace("http://127.0.0.1:8000/mcp", it.url))
+        program = tmp_path / call.split()[1]
+        program.write_text(program.read_text("utf-8").replace("http://127.0.0.1:8000/mcp", it.url), "utf-8")
         environment = {**os.environ, "PYTHONPATH": "generated"}
         called = subprocess.run(
-            [sys.executable, "call.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+            [sys.executable, *call.split()[1:]], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
     assert (called.returncode, called.stdout) == (0, "22.5\n"), called.stderr
-    ours = (ROOT / "examples" / "call.py").read_text("utf-8")
-    assert "".join(call.split()).partition("asyncio.run")[0].removeprefix("importasyncio") in "".join(ours.split())

@@ -15,6 +15,7 @@ from typing import Any
 from conftest import ROOT
 
 import large_api
+import walkthrough
 from command_line import stubwright
 from fake_api import Answer, Asked, api
 from packages import imported
@@ -32,9 +33,8 @@ def blocks() -> list[tuple[str, str]]:
 
 def steps(text: str) -> Iterator[tuple[list[str], list[str]]]:
     """The commands of a block, each with the lines of what it prints that the page has."""
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, *said = part.splitlines()
-        yield shlex.split(command), said
+    for command, printed in walkthrough.commands(text):
+        yield shlex.split(command), printed.splitlines()
 
 
 def run(command: list[str], folder: Path) -> tuple[int, str]:

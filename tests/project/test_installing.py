@@ -1,4 +1,4 @@
-"""What `new`, its README, docs/ci.md and docs/deploy.md print is run as printed, in an empty environment, from wheels.
+"""What `new`, its README, the tutorial, docs/ci.md and docs/deploy.md print is run as printed, from wheels alone.
 
 No index is asked for anything: third parties come from a folder of wheels, which has none of stubwright or of its
 runtime. A command that would fetch one of these by its name fails here.
@@ -6,6 +6,7 @@ runtime. A command that would fetch one of these by its name fails here.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -22,6 +23,7 @@ from conftest import ROOT
 import wheelhouse
 import wheels
 from processes import running
+from walkthrough import Walkthrough
 
 TYPED_CALL = """
 import asyncio, sys
@@ -126,6 +128,16 @@ def test_the_readme_of_a_new_project_works(machine: dict[str, str], made: tuple[
     install, container = blocks((project / "README.md").read_text("utf-8"))
     assert "3 passed" in say(machine, project, install)
     assert container.startswith("docker build")  # tests/servers/test_deploying.py runs the steps of its Dockerfile
+
+
+@pytest.mark.long
+def test_the_tutorial_works(machine: dict[str, str], mypy: list[str], tmp_path: Path) -> None:
+    with Walkthrough(tmp_path, environment=machine) as walk:
+        walk.play((ROOT / "docs" / "tutorial.md").read_text("utf-8"))
+    environment = {**os.environ, "MYPYPATH": "generated"}
+    command = [*mypy, "rooms_server/handlers.py", "tests/test_tools.py"]
+    typed = subprocess.run(command, cwd=walk.folder, env=environment, capture_output=True, text=True, check=False)
+    assert typed.returncode == 0, typed.stdout + typed.stderr
 
 
 @pytest.mark.long

@@ -29,6 +29,7 @@ from jwt.algorithms import RSAAlgorithm
 from mcp.client.streamable_http import streamable_http_client
 
 import forked
+import walkthrough
 from command_line import stubwright
 from fake_api import Answer, Asked, FakeApi, api
 from packages import generate, imported, manifest, tool
@@ -113,8 +114,7 @@ def write(folder: Path, issuer: FakeApi, *, challenges: bool = False) -> Path:
 
 def commands(text: str) -> list[tuple[list[str], list[str]]]:
     """The commands of a block, each with the lines of what it prints."""
-    parts = [part.splitlines() for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
-    return [(shlex.split(command), said) for command, *said in parts]
+    return [(shlex.split(command), printed.splitlines()) for command, printed in walkthrough.commands(text)]
 
 
 @pytest.fixture(scope="module")

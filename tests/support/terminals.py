@@ -26,7 +26,10 @@ class Terminal:
         while words not in self.text:
             assert time.monotonic() < end, self.text
             if select.select([self._fd], [], [], 0.1)[0]:
-                self.text += os.read(self._fd, 65536).decode()
+                try:
+                    self.text += os.read(self._fd, 65536).decode()
+                except OSError as error:
+                    raise AssertionError(f"it ended without {words!r}\n{self.text}") from error
 
     def type(self, text: str) -> None:
         os.write(self._fd, text.encode())

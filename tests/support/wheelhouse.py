@@ -12,8 +12,11 @@ import zipfile
 from importlib.metadata import Distribution
 from pathlib import Path
 
+from packaging.tags import parse_tag, sys_tags
+
 import third_party
 
+SUPPORTED = frozenset(sys_tags())
 SKIPPED = frozenset({"INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_cache.json"})
 
 
@@ -27,7 +30,8 @@ def build(folder: Path, *names: str) -> Path:
 
 
 def _pack(here: Distribution, folder: Path) -> None:
-    tag = next(line[5:] for line in (here.read_text("WHEEL") or "").splitlines() if line.startswith("Tag: "))
+    tags = [line[5:] for line in (here.read_text("WHEEL") or "").splitlines() if line.startswith("Tag: ")]
+    tag = next(tag for tag in tags if SUPPORTED & parse_tag(tag))  # the first of a universal wheel is Python 2's
     name = here.metadata["Name"].replace("-", "_").replace(".", "_")
     record = ""
     with zipfile.ZipFile(folder / f"{name}-{here.version}-{tag}.whl", "w") as archive:
