@@ -31,6 +31,17 @@ REQUESTS: Sequence[tuple[str, Mapping[str, Any] | None]] = (
     ("tools/list", {"cursor": "MQ"}),
     ("tools/call", {"name": "say", "arguments": {"text": "snow"}, "_meta": {"progressToken": "t"}}),
     ("tools/call", {"name": "say"}),
+    (
+        "tools/call",
+        {
+            "name": "say",
+            "inputResponses": {
+                "form": {"action": "accept", "content": {"name": "Ada", "rooms": ["hall"]}},
+                "roots": {"roots": [{"uri": "file:///home/ada", "name": "home"}]},
+                "text": {"role": "assistant", "content": {"type": "text", "text": "Once"}, "model": "m"},
+            },
+        },
+    ),
     ("resources/list", {}),
     ("resources/templates/list", {}),
     ("resources/read", {"uri": "docs://a"}),

@@ -38,17 +38,12 @@ _HANDSHAKE: Final = ("initialize", "notifications/initialized")
 
 
 class Adapter:
-    """The middleware of the SDK that answers what the server's parts serve.
-
-    Attributes:
-        handed_over: Requests on standard input that the SDK has been given, whose runs go on, by their ids.
-    """
+    """The middleware of the SDK that answers what the server's parts serve."""
 
     def __init__(self, core: Core, subscriptions: Subscriptions) -> None:
         """Take the server, and the connections of its clients."""
         self._core = core
         self._subscriptions = subscriptions
-        self.handed_over: dict[str | int, Run] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer a request; the SDK and the middlewares below answer what no part serves."""
@@ -74,10 +69,8 @@ class Adapter:
 
     def _run(self, ctx: ServerRequestContext[Any, Any]) -> Run | None:
         """The run of a request that was handed over."""
-        if ctx.request_id is None:
+        if ctx.request_id is None or ctx.request is None:
             return None
-        if ctx.request is None:
-            return self.handed_over.pop(ctx.request_id, None)
         run: Run | None = ctx.request.scope.get(HANDED_OVER)  # where other messages on behalf of the request come, too
         return run if run is not None and run.id == ctx.request_id else None
 

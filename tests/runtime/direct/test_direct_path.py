@@ -58,9 +58,9 @@ ODD: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}),
     "an unknown method": ("nothing/known", {}),
     "a malformed parameter": ("tools/call", {"name": 1}),
+    "a later round": ("tools/call", {"name": "add", "arguments": {}, "requestState": "sealed"}),
 }
 CONVERSING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "a later round": ("tools/call", {"name": "add", "arguments": {}, "requestState": "sealed"}),
     "listening": ("subscriptions/listen", {"notifications": {}}),
 }
 
@@ -206,6 +206,60 @@ def test_changes_of_a_resource_are_told_without_a_conversation(package: ModuleTy
         {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "docs://a"}},
         {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"},
     ]
+
+
+QUESTION = "elicitation/create"
+SURE = request("s", "tools/call", {"name": "sure"}, stateless=False)
+
+
+async def asked(package: ModuleType, *then: Any) -> Any:
+    """What a client hears whose call asks a question, after what it says then; `None` stands for the end of input."""
+    sink: Any = Sink()
+    core = build_core(package.TOOLS["add"].package, Handlers())
+    async with core.lifespan(), asyncio.timeout(20):
+        connection = Connection(core, sink)
+        for message in (shaking("2025-11-25"), READY, SURE):
+            await connection.take(Line(json.dumps(message).encode()))
+        while len(sink.lines) < 2:  # noqa: ASYNC110 - the sink says nothing
+            await asyncio.sleep(0)
+        for message in then:
+            if message is None:
+                await connection.disconnect()
+            else:
+                await connection.take(Line(json.dumps(message).encode()))
+        await connection._due.all_answered()
+        await asyncio.sleep(0)
+        assert connection._conversation is None
+        await connection.close()
+    assert (sink.lines[1]["id"], sink.lines[1]["method"]) == (1, QUESTION)
+    return sink.lines[2:]
+
+
+def test_a_question_on_stdio_needs_no_conversation(package: ModuleType) -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"confirm": True}}}
+    unasked = {**answer, "id": 2}
+    [result] = asyncio.run(asked(package, unasked, answer, answer))
+    assert (result["id"], result["result"]["content"][0]["text"]) == ("s", "done")
+
+
+def test_a_question_that_is_answered_with_an_error_fails_its_call(package: ModuleType) -> None:
+    refusal = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "not here"}}
+    [result] = asyncio.run(asked(package, refusal))
+    assert result["result"]["isError"] is True
+    assert "the client could not ask for it" in result["result"]["content"][0]["text"]
+
+
+def test_a_question_is_taken_back_when_its_call_is_cancelled(package: ModuleType) -> None:
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "s"}}
+    [taken_back] = asyncio.run(asked(package, cancel))
+    assert taken_back["method"] == "notifications/cancelled"
+    assert taken_back["params"]["requestId"] == 1
+
+
+def test_a_question_fails_when_the_input_ends(package: ModuleType) -> None:
+    [result] = asyncio.run(asked(package, None))
+    assert result["result"]["isError"] is True
+    assert "the client could not ask for it" in result["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("stateless", [False, True])

@@ -306,47 +306,6 @@ def test_a_session_that_ends_while_a_call_is_handed_over(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("place", [(Connection, "_converse"), (runs.Run, "join")], ids=["conversing", "joining"])
-async def test_a_call_on_stdio_that_is_cancelled_while_it_is_handed_over(
-    place: tuple[type, str], package: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handlers, sink = Handlers(30), Sink()
-    held, released = asyncio.Event(), asyncio.Event()
-    go_on = getattr(*place)
-
-    async def hold(*arguments: Any) -> Any:
-        held.set()
-        await released.wait()
-        return await go_on(*arguments)
-
-    core = build_core(package.TOOLS["wait"].package, handlers)
-    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": CALL["id"]}}
-    async with core.lifespan(), asyncio.timeout(20):
-        connection = Connection(core, sink)  # type: ignore[arg-type]
-        for message in (shaking(REVISION), READY, CALL):
-            await connection.take(line_of(message))
-        while not handlers.starts:  # noqa: ASYNC110 - the handler says nothing
-            await asyncio.sleep(0)
-        with monkeypatch.context() as patch:
-            patch.setattr(*place, hold)
-            connection._runs[CALL["id"]].move()
-            await held.wait()
-            cancelling = asyncio.create_task(connection.take(line_of(cancel)))
-            while not handlers.ends and place[1] == "_converse":  # noqa: ASYNC110 - likewise
-                await asyncio.sleep(0)
-            released.set()
-            await cancelling
-        while not handlers.ends or connection._runs:  # noqa: ASYNC110 - likewise
-            await asyncio.sleep(0)
-        await connection._due.all_answered()
-        await connection.take(line_of(request(8, "ping", {}, stateless=False)))
-        await connection._due.all_answered()
-        await connection.close()
-    assert handlers.ends == ["cancelled"]
-    assert [line["id"] for line in sink.lines] == ["hello", 8], "a request that is cancelled is not answered"
-
-
-@pytest.mark.anyio
 async def test_a_call_on_stdio_that_is_cancelled_at_once_is_forgotten(package: ModuleType) -> None:
     handlers, sink = Handlers(), Sink()
     core = build_core(package.TOOLS["wait"].package, handlers)

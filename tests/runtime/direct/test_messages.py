@@ -3,6 +3,7 @@
 `tests/messages/*.txt` was recorded from the official SDK, which once answered all odd messages; `pytest --update`
 writes the files anew. Two cases are refused that the SDK takes: a progress token that is `true`, as it is a string or
 an integer (schema, `ProgressToken`), and a `listChanged` that is 0, as it is a boolean (schema, `ClientCapabilities`).
+Answers of models among `inputResponses` are looked at when their question is answered with them, as other answers are.
 """
 
 from __future__ import annotations

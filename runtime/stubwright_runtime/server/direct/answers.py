@@ -6,7 +6,6 @@ of the server serves, the handshake and what belongs to it, is answered here.
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
 from ...mcp.revisions import negotiate
 from ...observability.logs import log
-from ...values.modules import loaded
 from ..core.core import LISTS
 from ..middlewares.in_flight import LISTENING
+from ..protocol.messages import error_response, to_json
 from ..protocol.requests import STATELESS, invalid, unknown_method
 from .runs import DirectChannel, Run
 
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
 
 _SWITCH: Final = "STUBWRIGHT_DIRECT"
 """The environment variable that turns the direct path off with `0`."""
-
-
-_ROUNDS: Final = ("inputResponses", "requestState")
-"""What the later rounds of a request hold (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
 def is_on() -> bool:
@@ -110,7 +105,7 @@ class Direct:
         """Tell whether what a valid request is about needs no conversation, as far as the manifest says."""
         method: str = message["method"]
         params = message.get("params") or {}
-        if method == LISTENING or any(params.get(name) is not None for name in _ROUNDS):
+        if method == LISTENING:
             return False
         if self._core.tasks is None or method != "tools/call":
             return True
@@ -124,7 +119,7 @@ class Direct:
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
         """Have a notification observed that needs no other answer."""
         params = message.get("params")
-        channel = DirectChannel(sender, params, Run(0, _refuse))
+        channel = DirectChannel(sender, params, Run(0))
         exchange = DirectExchange(message["method"], params, None, peer is not None, sender, channel, peer)
         await self.answer(exchange)
 
@@ -228,19 +223,3 @@ class Direct:
 
 def _refuse(_run: Run) -> None:
     raise RuntimeError("nobody converses about a notification")
-
-
-def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:
-    """The response to a request that is refused, as JSON."""
-    said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
-    return to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
-
-
-_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def to_json(value: Any) -> bytes:
-    """Return a value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
-    pydantic = loaded("pydantic_core")
-    data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
-    return data

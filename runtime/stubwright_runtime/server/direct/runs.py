@@ -7,34 +7,25 @@ run, which goes on, in place of a handler to start. The run is what waits; what 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
+from ...mcp.errors import ProtocolError
 from ...mcp.vocabulary import LOG_LEVELS
 from ...observability.logs import log
+from ..protocol.outgoing import DisconnectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from ...mcp.vocabulary import LogLevel
     from ..core.exchange import Result
+    from ..features.url_elicitation import UrlQuestions
+    from ..protocol.outgoing import Outgoing
     from .clients import Client
 
 
 _LATE: Final = 1.0
 """Seconds in which the SDK begins to wait for a run, also where its client is gone already."""
-
-
-Notify: TypeAlias = "Callable[[str, Mapping[str, Any] | None], Awaitable[None]]"
-"""Send a notification of a method with its parameters, if it has any."""
-
-
-class DisconnectedError(ProtocolError):
-    """A client that can be told and asked nothing more."""
-
-    def __init__(self) -> None:
-        """Make the error that a question to it fails with."""
-        super().__init__(CONNECTION_CLOSED, "the client has disconnected")
 
 
 CANCELLED: Final = ProtocolError(-32800, "Request cancelled")
@@ -74,8 +65,8 @@ class Run:
         is_passed_on: Whether the SDK has the request, so that it hears of a cancellation, too.
     """
 
-    def __init__(self, request_id: str | int, hand_over: Callable[[Run], object]) -> None:
-        """Take what hands the request over to the SDK."""
+    def __init__(self, request_id: str | int, hand_over: Callable[[Run], object] | None = None) -> None:
+        """Take what hands the request over to the SDK, if the SDK may get it."""
         self.id = request_id
         self._hand_over = hand_over
         self.task: asyncio.Task[None] | None = None
@@ -96,6 +87,8 @@ class Run:
 
     def move(self) -> asyncio.Future[Conversation]:
         """Hand the request over, unless it is already."""
+        if self._hand_over is None:
+            raise RuntimeError("the request is not handed over")
         if self._conversation is None:
             loop = asyncio.get_running_loop()
             self._conversation, self._result = loop.create_future(), loop.create_future()
@@ -171,13 +164,27 @@ class DirectChannel:
     """
 
     def __init__(
-        self, client: Client, params: Mapping[str, Any] | None, run: Run, notify: Notify | None = None
+        self,
+        client: Client,
+        params: Mapping[str, Any] | None,
+        run: Run,
+        outgoing: Outgoing | None = None,
+        urls: UrlQuestions | None = None,
     ) -> None:
-        """Take who calls, with what, the run, and what sends a notification; without that, the SDK sends it."""
+        """Take who calls, with what, and the run.
+
+        Args:
+            client: Who calls.
+            params: What with.
+            run: The request that is being answered.
+            outgoing: The messages to the client; without that, the SDK has to be asked for them.
+            urls: The questions that open a URL.
+        """
         self._client = client
         self._params = params
         self._run = run
-        self._notify = notify
+        self._outgoing = outgoing
+        self._urls = urls
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
@@ -187,13 +194,14 @@ class DirectChannel:
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification, where the caller asked for them."""
         meta = (self._params or {}).get("_meta") or {}
-        if "progressToken" not in meta:
+        token = meta.get("progressToken")
+        if token is None:
             return
-        if self._notify is not None:
+        if self._outgoing is not None:
             known = {"total": total, "message": message}
             told = {key: value for key, value in known.items() if value is not None}
-            progress = {"progressToken": meta["progressToken"], "progress": done, **told}
-            await self._notify("notifications/progress", progress)
+            progress = {"progressToken": token, "progress": done, **told}
+            await self._outgoing.notify("notifications/progress", progress)
         elif (conversation := await self._reach()) is not None:
             await conversation.progress(done, total, message)
 
@@ -202,9 +210,9 @@ class DirectChannel:
         wanted = self._client.listens_to
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
-        if self._notify is not None:
+        if self._outgoing is not None:
             source = {} if logger is None else {"logger": logger}
-            await self._notify("notifications/message", {"level": level, "data": data, **source})
+            await self._outgoing.notify("notifications/message", {"level": level, "data": data, **source})
         elif (conversation := await self._reach()) is not None:
             await conversation.log(level, data, logger)
 
@@ -223,17 +231,24 @@ class DirectChannel:
 
     async def release(self) -> None:
         """Close the stream of the request, where the caller can come back for the response."""
-        if (conversation := await self._reach()) is not None:
+        if self._outgoing is None and (conversation := await self._reach()) is not None:
             await conversation.release()
 
     async def request(self, request: Any, result: Any) -> Any:
         """Ask it something."""
+        if self._outgoing is not None:
+            return await self._outgoing.ask(request, result)
         return await (await self._run.conversation()).request(request, result)
 
     async def asked_to_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""
-        await (await self._run.conversation()).asked_to_visit(elicitation)
+        if self._outgoing is None:
+            await (await self._run.conversation()).asked_to_visit(elicitation)
+        elif self._urls is not None:
+            self._urls.add(elicitation, self._outgoing)
 
     async def visited(self, elicitation: str) -> bool:
         """Tell it that all is done at a URL."""
-        return await (await self._run.conversation()).visited(elicitation)
+        if self._outgoing is None:
+            return await (await self._run.conversation()).visited(elicitation)
+        return self._urls is not None and await self._urls.complete(elicitation)

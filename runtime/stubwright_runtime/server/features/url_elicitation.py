@@ -6,10 +6,9 @@ told: the client comes back by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-if TYPE_CHECKING:
-    from ...sdk.requests import ServerSession
+from ..protocol.outgoing import DisconnectedError
 
 _MOST: Final = 1000
 """Questions that are remembered; of more, the oldest are forgotten, and their clients hear nothing."""
@@ -34,18 +33,25 @@ class UrlRequired(Exception):
         self.elicitation = elicitation
 
 
+class Asked(Protocol):
+    """A client that was asked to open a URL."""
+
+    async def send_elicit_complete(self, elicitation_id: str, related_request_id: str | int | None, /) -> None:
+        """Tell it that all is done there, on the stream of a request or on its connection."""
+
+
 class UrlQuestions:
     """The questions of one server that are not complete, with the connections that were asked."""
 
     def __init__(self) -> None:
         """None yet."""
-        self._asked: dict[str, ServerSession] = {}
+        self._asked: dict[str, Asked] = {}
 
-    def add(self, elicitation: str, session: ServerSession) -> None:
+    def add(self, elicitation: str, client: Asked) -> None:
         """Remember a question. Raises ValueError where there is one of that id already."""
         if elicitation in self._asked:
             raise ValueError(f"a question with the id {elicitation!r} exists already; use a new id for each question")
-        self._asked[elicitation] = session
+        self._asked[elicitation] = client
         if len(self._asked) > _MOST:
             del self._asked[next(iter(self._asked))]
 
@@ -56,13 +62,13 @@ class UrlQuestions:
             elicitation: The id of the question.
             request: The request on whose stream to tell it; `None` where that may be over.
         """
-        session = self._asked.pop(elicitation, None)
-        if session is None:
+        client = self._asked.pop(elicitation, None)
+        if client is None:
             return False
         import anyio
 
         try:
-            await session.send_elicit_complete(elicitation, request)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await client.send_elicit_complete(elicitation, request)
+        except (DisconnectedError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return False
         return True

@@ -16,6 +16,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from ...values.modules import loaded
 from ...values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
@@ -211,3 +212,19 @@ def _whole(text: str) -> str:
     if _HALF.search(text) is None:
         return text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
+
+
+def error_response(request_id: str | int | None, error: ProtocolError) -> bytes:
+    """Return the response to a request that is refused, as JSON."""
+    said = {"code": error.code, "message": error.message, **({} if error.data is None else {"data": error.data})}
+    return to_json({"jsonrpc": "2.0", "id": request_id, "error": said})
+
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def to_json(value: Any) -> bytes:
+    """Return a value as JSON: by pydantic's serializer, which is faster, where a model has had it loaded."""
+    pydantic = loaded("pydantic_core")
+    data: bytes = _encode(value).encode() if pydantic is None else pydantic.to_json(value)
+    return data

@@ -7,6 +7,7 @@ Takes parameters as JSON has them; says whether they are valid. Members that the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, Final, TypeAlias
 
 from ...mcp.vocabulary import (
@@ -123,6 +124,32 @@ _ENVELOPE: Final = _members(
 )
 
 
+def _is_scalar(value: Any) -> bool:
+    return type(value) in (str, int, float, bool, NoneType) or (type(value) is list and all(map(_is_text, value)))
+
+
+_ANSWERS: Final = (
+    _object({"action": _one_of("accept", "cancel", "decline")}, content=_map_of(_is_scalar)),
+    _object({"roots": _list_of(_object({"uri": _is_text}, name=_is_text))}),
+    _object(
+        {
+            "model": _is_text,
+            "role": _one_of("assistant", "user"),
+            "content": lambda value: type(value) in (dict, list),
+        }
+    ),
+)
+
+
+def _is_answer(value: Any) -> bool:
+    """Tell whether a value answers a question: a form, roots, or what a model has written, which is read later."""
+    return any(shape(value) for shape in _ANSWERS)
+
+
+_ROUND: Final[Mapping[str, Shape]] = {"inputResponses": _map_of(_is_answer), "requestState": _is_text}
+"""What the later rounds of a request hold (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+
+
 class _Parameters:
     """The required and the optional parameters of a method, but for `_meta`."""
 
@@ -163,6 +190,9 @@ STATELESS: Final[Mapping[str, Shape]] = {
     method: _members({**parameters.required, "_meta": _ENVELOPE}, parameters.optional)
     for method, parameters in {
         **_BOTH,
+        "tools/call": _Parameters({"name": _is_text}, arguments=_is_object, **_ROUND),
+        "resources/read": _Parameters({"uri": _is_text}, **_ROUND),
+        "prompts/get": _Parameters({"name": _is_text}, arguments=_TEXTS, **_ROUND),
         "server/discover": _Parameters(),
         "subscriptions/listen": _Parameters(
             {

@@ -10,8 +10,8 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Final
 
-from ..direct.answers import error_response, to_json
 from ..direct.keys import WIRE
+from ..protocol.messages import error_response, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,9 +17,8 @@ from ....mcp.revisions import UNNAMED, Revision, negotiate
 from ....mcp.vocabulary import PROTOCOL_VERSION_META_KEY
 from ....observability.logs import Tally, log
 from ....values.sanitizing import clean
-from ...direct.answers import error_response
 from ...direct.keys import REVISION
-from ...protocol.messages import Refusal, read
+from ...protocol.messages import Refusal, error_response, read
 from ...protocol.requests import meta_of
 from ..batches import answer_batch
 

@@ -29,7 +29,7 @@ from ....mcp.vocabulary import HEADER, PROTOCOL_VERSION_META_KEY
 from ....observability.logs import Tally, log
 from ....state.budget import Budget
 from ...core.exchange import Peer
-from ...direct.answers import Direct, DirectExchange, error_response, is_on
+from ...direct.answers import Direct, DirectExchange, is_on
 from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
@@ -37,7 +37,7 @@ from ...direct.runs import CANCELLED, DirectChannel, Run
 from ...execution.watchdog import watched_loop
 from ...features.wants import Wants
 from ...observability.instrumentation import is_observed
-from ...protocol.messages import Refusal, read
+from ...protocol.messages import Refusal, error_response, read
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
 from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions

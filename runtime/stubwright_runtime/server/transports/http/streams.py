@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from ....mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...core.principal import ANONYMOUS, current
-from ...direct.answers import error_response
+from ...protocol.messages import error_response
 
 if TYPE_CHECKING:
     from collections.abc import Generator

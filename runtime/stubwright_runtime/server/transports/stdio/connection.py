@@ -16,18 +16,19 @@ from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....observability.logs import log
-from ...direct.answers import Direct, DirectExchange, error_response, is_on, to_json
+from ...direct.answers import Direct, DirectExchange, is_on
 from ...direct.clients import Client
 from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
-from ...protocol.messages import judge, parse, read, too_long
+from ...protocol.messages import error_response, judge, parse, read, too_long
+from ...protocol.outgoing import Outgoing
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, opens_stateless
 from .due import Due
 from .notices import Notices
 from .wire import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Mapping
 
     from ...core.core import Core
     from ...core.exchange import Result
@@ -51,6 +52,8 @@ class Connection:
         """Take the server, and where answers go."""
         self._core = core
         self._output = output
+        # For tasks the SDK asks on the connection too, and counts from 1.
+        self._outgoing = Outgoing(output.send, 1 if core.tasks is None else 1_000_000)
         self._direct = Direct(core)
         self._is_direct = is_on()
         self._due = Due()
@@ -68,7 +71,6 @@ class Connection:
         self._conversation: Conversation | None = None
         self._beginning = asyncio.Lock()
         self._context = copy_context()
-        self._tasks: set[asyncio.Task[None]] = set()
         core.publishers.append(self._tell)
 
     def takes(self, line: Line) -> bool:
@@ -95,7 +97,7 @@ class Connection:
         if not self._is_direct:
             await self._pass_on(message)
         elif "method" not in message:
-            if self._conversation is not None:
+            if not self._outgoing.take(message) and self._conversation is not None:
                 await self._pass_on(message)
         elif "id" not in message:
             await self._hear(message)
@@ -123,8 +125,8 @@ class Connection:
             self._client = Client.of_handshake(params or {}, self._core.changes)
             self._handshake = message["id"]
         client = self._sender(params, fault)
-        run = Run(message["id"], lambda run: self._spawn(self._hand_over(run, message)))
-        channel = DirectChannel(client, params, run, self._notify)
+        run = Run(message["id"])
+        channel = DirectChannel(client, params, run, self._outgoing, self._core.input_requests.urls)
         is_shaken = self._is_stateless or self._client is not None
         exchange = DirectExchange(
             message["method"], params, run.id, False, client, channel, fault=fault, is_shaken=is_shaken
@@ -148,26 +150,12 @@ class Connection:
             return Client.unknown(STATELESS[-1], stateless=True)
         return Client.of_request(params["_meta"])
 
-    async def _notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Send the client a notification."""
-        said = {} if params is None else {"params": params}
-        await self._output.send(to_json({"jsonrpc": "2.0", "method": method, **said}))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     async def _respond(self, run: Run, exchange: DirectExchange) -> None:
-        """Answer a request, unless it is handed over meanwhile, or given up."""
+        """Answer a request."""
         try:
             result: Result | ProtocolError = await self._direct.answer(exchange)
         except ProtocolError as error:
             result = error
-        if run.finish(result):
-            del self._runs[run.id]
-            return
         try:
             await self._output.send(self._direct.response(exchange, result))
         finally:
@@ -183,16 +171,6 @@ class Connection:
         """Note that a request is answered, or that nobody wants its answer."""
         del self._runs[run.id]
         self._due.remove(run.id)
-
-    async def _hand_over(self, run: Run, message: Mapping[str, Any]) -> None:
-        """Have the SDK answer a request whose run goes on."""
-        conversation = None if self._is_disconnected else await self._converse()
-        if conversation is None or self._is_disconnected:
-            run.take_back()
-            return
-        if not run.is_cancelled:
-            run.is_passed_on = True
-            await conversation.hand_over(run, message)
 
     async def _converse(self) -> Conversation:
         """The SDK's connection, which knows what the client has said so far."""
@@ -222,13 +200,11 @@ class Connection:
         params: Mapping[str, Any] = message.get("params") or {}
         if message["method"] == _INITIALIZED and self._client is not None and self._notices is None:
             if self._client.wants is not None:
-                self._notices = Notices(self._client.wants, self._core.changes, self._notify)
+                self._notices = Notices(self._client.wants, self._core.changes, self._outgoing)
                 self._notices.begin()
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
             if run is not None:
-                if run.is_passed_on:
-                    await self._pass_on(message)  # so that the SDK answers nothing; it may not have joined the run yet
                 if run.id != self._handshake:  # a handshake is not cancelled
                     run.cancel()
                 return
@@ -256,6 +232,7 @@ class Connection:
     async def disconnect(self) -> None:
         """Give what is under way time to end, since the client says no more; what waits for an answer of it fails."""
         self._is_disconnected = True
+        self._outgoing.close()
         self._core.end_streams()
         if self._conversation is not None:
             await self._conversation.disconnect()
@@ -272,7 +249,7 @@ class Connection:
         self._core.publishers.remove(self._tell)
         if self._notices is not None:
             self._notices.close()
-        tasks = [*self._tasks, *(run.task for run in self._runs.values() if run.task is not None)]
+        tasks = [run.task for run in self._runs.values() if run.task is not None]
         for task in tasks:
             task.cancel()
         if self._conversation is not None:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from ...core.core import Core
-    from ...direct.runs import Run
     from ...features.wants import Wants
     from .due import Due
     from .wire import Output
@@ -65,14 +64,8 @@ class Conversation:
         self._given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         server = PackageServer(core)
         server.local = wants
-        self._adapter = server.adapter
         serving = server.run(taken, self._outgoing, server.create_initialization_options())
         self.task = asyncio.create_task(serving, context=context)
-
-    async def hand_over(self, run: Run, message: Mapping[str, Any]) -> None:
-        """Give the SDK a request that came as JSON, and whose run goes on."""
-        self._adapter.handed_over[run.id] = run
-        await self.give(JSONRPCRequest.model_validate(message))
 
     async def replay(self, method: str, params: Mapping[str, Any]) -> None:
         """Give the SDK a request that the client has an answer to."""

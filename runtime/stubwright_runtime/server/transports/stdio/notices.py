@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...core.lists import Change
 
 if TYPE_CHECKING:
-    from ...direct.runs import Notify
     from ...features.wants import ChangeLog, Wants
+    from ...protocol.outgoing import Outgoing
 
 _Notice: TypeAlias = "tuple[str, str | None]"
 """A notification: its method, and the URI of a resource."""
@@ -22,11 +22,11 @@ _Notice: TypeAlias = "tuple[str, str | None]"
 class Notices:
     """The notifications of one connection."""
 
-    def __init__(self, wants: Wants, changes: ChangeLog, notify: Notify) -> None:
-        """Take what the client wants to hear, what changed until now, and what sends a notification."""
+    def __init__(self, wants: Wants, changes: ChangeLog, outgoing: Outgoing) -> None:
+        """Take what the client wants to hear, what changed until now, and the messages to it."""
         self._wants = wants
         self._changes = changes
-        self._notify = notify
+        self._outgoing = outgoing
         self._waiting: dict[_Notice, None] = {}
         self._telling: asyncio.Task[None] | None = None
 
@@ -60,5 +60,5 @@ class Notices:
             notice = method, uri = next(iter(self._waiting))
             del self._waiting[notice]
             params: dict[str, Any] | None = None if uri is None else {"uri": uri}
-            await self._notify(method, params)
+            await self._outgoing.notify(method, params)
         self._telling = None

@@ -1,0 +1,97 @@
+"""What a server says to one client beside its answers: notifications, and questions with the answers to them.
+
+Takes what sends the bytes of a message, and the answers as they come in. From 2026-07-28 on servers ask nothing by
+requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
+from .messages import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcp_types import ServerRequest
+    from pydantic import BaseModel
+
+_Result = TypeVar("_Result", bound="BaseModel")
+
+
+class DisconnectedError(ProtocolError):
+    """A client that can be told and asked nothing more."""
+
+    def __init__(self) -> None:
+        """Make the error that a question to it fails with."""
+        super().__init__(CONNECTION_CLOSED, "the client has disconnected")
+
+
+class Outgoing:
+    """The messages to one client."""
+
+    def __init__(self, send: Callable[[bytes], Awaitable[None]], first: int = 1) -> None:
+        """Take what sends a message, and the id of the first question."""
+        self._send = send
+        self._next = first
+        self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
+        self._is_closed = False
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Send a notification with its parameters, if it has any."""
+        said = {} if params is None else {"params": params}
+        await self._send(to_json({"jsonrpc": "2.0", "method": method, **said}))
+
+    async def ask(self, request: ServerRequest, result: type[_Result]) -> _Result:
+        """Send a request, and return the client's answer; one that does not fit the result is refused by pydantic.
+
+        If whoever asks is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
+        basic/utilities/cancellation).
+
+        Raises:
+            ProtocolError: The client answers with an error.
+            DisconnectedError: It has disconnected.
+        """
+        if self._is_closed:
+            raise DisconnectedError
+        name, self._next = self._next, self._next + 1
+        answer = self._open[name] = asyncio.get_running_loop().create_future()
+        message = {"jsonrpc": "2.0", "id": name, **request.model_dump(by_alias=True, mode="json", exclude_none=True)}
+        try:
+            await self._send(to_json(message))
+            said = await answer
+        except asyncio.CancelledError:
+            if not self._is_closed:
+                await self.notify("notifications/cancelled", {"requestId": name, "reason": "caller cancelled"})
+            raise
+        finally:
+            del self._open[name]
+        return result.model_validate(said, by_name=False)
+
+    def take(self, message: Mapping[str, Any]) -> bool:
+        """Take an answer of the client, and tell whether it is one to a question that was asked here."""
+        answer = self._open.get(message["id"]) if isinstance(message["id"], int) else None
+        if answer is None:
+            return False
+        if not answer.done():
+            if "error" in message:
+                error = message["error"]
+                answer.set_exception(ProtocolError(error["code"], error["message"], error.get("data")))
+            else:
+                answer.set_result(message["result"])
+        return True
+
+    def close(self) -> None:
+        """Fail what waits for an answer, since none can come any more."""
+        self._is_closed = True
+        for answer in self._open.values():
+            if not answer.done():
+                answer.set_exception(DisconnectedError())
+
+    async def send_elicit_complete(self, elicitation_id: str, _related_request_id: str | int | None) -> None:
+        """Tell the client that all is done at a URL that it was asked to open. Raises DisconnectedError."""
+        if self._is_closed:
+            raise DisconnectedError
+        await self.notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})
