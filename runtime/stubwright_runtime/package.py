@@ -195,6 +195,41 @@ class Tool:
         return self.package.asserts_formats
 
 
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """An old name of a tool, by which it can still be called; no list has it.
+
+    Attributes:
+        name: The old name.
+        tool: The wire name of the tool.
+        remove_after: The last version of the server that answers to it; `None` if the manifest does not say.
+        arguments: The old names of arguments, with those that the tool has for them.
+    """
+
+    name: str
+    tool: str
+    remove_after: str | None
+    arguments: Mapping[str, str]
+
+    def rename(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments with the names that the tool has for them.
+
+        An argument that was sent under both names keeps the value that came under the old one; `find_clashes` lists it.
+        """
+        return {
+            **{name: value for name, value in sent.items() if name not in self.arguments},
+            **{self.arguments[name]: value for name, value in sent.items() if name in self.arguments},
+        }
+
+    def find_clashes(self, sent: Mapping[str, Any]) -> list[str]:
+        """Return a line for each argument that was sent under its old name and under its new one."""
+        return [
+            f"`{old}` and `{new}` are the same argument; send one of them"
+            for old, new in self.arguments.items()
+            if old != new and old in sent and new in sent and new not in self.arguments
+        ]
+
+
 class Tools(Mapping[str, Tool]):
     """All tools of a package, in the manifest's order."""
 
@@ -289,6 +324,20 @@ class Package:
             own: Mapping[str, Any] = self.entries("tools")[name][1].get("policy") or {}
             self._policies[name] = {**(self.manifest.get("policy") or {}), **own}
         return self._policies[name]
+
+    @cached_property
+    def aliases(self) -> Mapping[str, Alias]:
+        """The old names by which tools can still be called."""
+        return {
+            alias["name"]: Alias(alias["name"], name, alias.get("removeAfter"), alias.get("arguments") or {})
+            for name, (_, extension) in self.entries("tools").items()
+            for alias in extension.get("aliases") or ()
+        }
+
+    def resolve_alias(self, name: str) -> str:
+        """Return the name of the tool that is called by a name: the name itself unless it is an alias."""
+        alias = self.aliases.get(name)
+        return name if alias is None else alias.tool
 
     @cached_property
     def has_tasks(self) -> bool:

@@ -17,6 +17,7 @@ from ..mcp.revisions import Revision
 from ..observability.logs import redact_library_logs
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY
+from ..values.json import is_object
 from .adapter import Adapter, SdkChannel
 from .core.building import build_core
 from .core.core import LISTS
@@ -121,7 +122,6 @@ class PackageServer(Server[Any]):
         """Take what answers."""
         package = core.package
         info = package.manifest["server"]
-        schemas = package.entries("tools")
         self.core = core
         self.local: Wants | None = None
         self._subscriptions = subscriptions = Subscriptions(core.changes, self._wants)
@@ -134,7 +134,7 @@ class PackageServer(Server[Any]):
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=core.lifespan,
-            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
+            get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=subscriptions.listen,
         )
         self.package = package
@@ -188,11 +188,26 @@ class PackageServer(Server[Any]):
         """Bound how many clients from 2026-07-28 on may listen for changes at once."""
         self._subscriptions.streams = streams
 
-    def _has_tool(self, name: str) -> bool:
-        """Whether the headers of a call are compared with the tool's schema: not where it is not there for the caller.
+    def _input_schema(self, called: str) -> dict[str, Any] | None:
+        """The schema that the headers of a call are compared with: none if the tool is not there for the caller.
 
-        Only HTTP has such headers.
+        Only HTTP has such headers. Who calls by an old name mirrors the arguments by their old names.
         """
+        alias = self.package.aliases.get(called)
+        if alias is None:
+            name, old = called, dict[str, str]()
+        else:
+            name, old = alias.tool, {new: was for was, new in alias.arguments.items()}
+        if not self._has_tool(name):
+            return None
+        schema: dict[str, Any] = self.package.tools[name].definition["inputSchema"]
+        properties = schema.get("properties")
+        if not old or not is_object(properties):
+            return schema
+        return {**schema, "properties": {old.get(key, key): value for key, value in properties.items()}}
+
+    def _has_tool(self, name: str) -> bool:
+        """Whether a tool is there for the caller over HTTP."""
         core = self.core
         tools = core.toolsets.present()
         if name not in core.lists.get("tools", ()) or (tools is not None and name not in tools):

@@ -99,7 +99,8 @@ class Direct:
         """Whether what a plain request is about needs no conversation, as far as the manifest says."""
         if self._core.tasks is None or message["method"] != "tools/call":
             return True
-        tool = self._core.package.tools.get(message["params"]["name"])
+        package = self._core.package
+        tool = package.tools.get(package.resolve_alias(message["params"]["name"]))
         return tool is None or tool.task_support == "forbidden"
 
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:

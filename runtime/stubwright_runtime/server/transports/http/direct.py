@@ -281,8 +281,10 @@ class DirectHttp:
 
     def _mirrors(self, message: Mapping[str, Any]) -> bool:
         """Whether arguments of a call are mirrored into headers, which the SDK compares."""
-        name = message["params"].get("name")
-        if message["method"] != "tools/call" or name not in self._core.package.tools:
+        if message["method"] != "tools/call":
+            return False
+        name = self._core.package.resolve_alias(message["params"]["name"])
+        if name not in self._core.package.tools:
             return False
         if name not in self._mirroring:
             self._mirroring[name] = HEADER in json.dumps(self._core.package.tools[name].definition["inputSchema"])
