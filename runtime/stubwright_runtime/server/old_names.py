@@ -5,16 +5,39 @@ Takes the outcome of such a call; gives it with a note, so that whoever maintain
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from ..mcp.vocabulary import ALIAS_META_KEY
+from ..values.json import is_object
 
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Mapping
 
-    from ..package import Alias
+    from ..package import Alias, Tool
     from .core.outcomes import Outcome
+
+
+MIRRORS: Final[ContextVar[bool]] = ContextVar("mirrors", default=True)
+"""Whether the request under way has headers that mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header")."""
+
+
+def find_mirrored_schema(tool: Tool, alias: Alias | None) -> Mapping[str, Any] | None:
+    """Return the schema that the headers of a call are compared with; `None` if they are not compared.
+
+    Clients learn from the list which arguments to mirror, and an old name is not listed: a call by one need not have
+    such headers. If it has some, they must be right, under the old names of the arguments.
+    """
+    schema: dict[str, Any] = tool.definition["inputSchema"]
+    if alias is None:
+        return schema
+    properties = schema.get("properties")
+    if not MIRRORS.get() or not is_object(properties):
+        return None
+    old = {new: was for was, new in alias.arguments.items()}
+    return {**schema, "properties": {old.get(key, key): value for key, value in properties.items()}}
 
 
 class OldNames:

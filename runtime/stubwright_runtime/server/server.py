@@ -17,7 +17,6 @@ from ..mcp.revisions import Revision
 from ..observability.logs import redact_library_logs
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY
-from ..values.json import is_object
 from .adapter import Adapter, SdkChannel
 from .core.building import build_core
 from .core.core import LISTS
@@ -25,6 +24,7 @@ from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .middlewares.expiry import end_stream_in_time
+from .old_names import find_mirrored_schema
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -188,23 +188,15 @@ class PackageServer(Server[Any]):
         """Bound how many clients from 2026-07-28 on may listen for changes at once."""
         self._subscriptions.streams = streams
 
-    def _input_schema(self, called: str) -> dict[str, Any] | None:
+    def _input_schema(self, called: str) -> Mapping[str, Any] | None:
         """The schema that the headers of a call are compared with: none if the tool is not there for the caller.
 
-        Only HTTP has such headers. Who calls by an old name mirrors the arguments by their old names.
+        Only HTTP has such headers.
         """
-        alias = self.package.aliases.get(called)
-        if alias is None:
-            name, old = called, dict[str, str]()
-        else:
-            name, old = alias.tool, {new: was for was, new in alias.arguments.items()}
+        name = self.package.resolve_alias(called)
         if not self._has_tool(name):
             return None
-        schema: dict[str, Any] = self.package.tools[name].definition["inputSchema"]
-        properties = schema.get("properties")
-        if not old or not is_object(properties):
-            return schema
-        return {**schema, "properties": {old.get(key, key): value for key, value in properties.items()}}
+        return find_mirrored_schema(self.package.tools[name], self.package.aliases.get(called))
 
     def _has_tool(self, name: str) -> bool:
         """Whether a tool is there for the caller over HTTP."""
