@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import logging
     from collections.abc import Mapping
 
-    from ..package import Alias, Tool
+    from ..mcp.aliases import Alias
     from .core.outcomes import Outcome
 
 
@@ -24,13 +24,12 @@ MIRRORS: Final[ContextVar[bool]] = ContextVar("mirrors", default=True)
 """Whether the request under way has headers that mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header")."""
 
 
-def find_mirrored_schema(tool: Tool, alias: Alias | None) -> Mapping[str, Any] | None:
+def find_mirrored_schema(schema: Mapping[str, Any], alias: Alias | None) -> Mapping[str, Any] | None:
     """Return the schema that the headers of a call are compared with; `None` if they are not compared.
 
     Clients learn from the list which arguments to mirror, and an old name is not listed: a call by one need not have
     such headers. If it has some, they must be right, under the old names of the arguments.
     """
-    schema: dict[str, Any] = tool.definition["inputSchema"]
     if alias is None:
         return schema
     properties = schema.get("properties")

@@ -196,7 +196,9 @@ class PackageServer(Server[Any]):
         name = self.package.resolve_alias(called)
         if not self._has_tool(name):
             return None
-        return find_mirrored_schema(self.package.tools[name], self.package.aliases.get(called))
+        return find_mirrored_schema(
+            self.package.tools[name].definition["inputSchema"], self.package.aliases.get(called)
+        )
 
     def _has_tool(self, name: str) -> bool:
         """Whether a tool is there for the caller over HTTP."""

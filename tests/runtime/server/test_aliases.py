@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import mcp
 import pytest
+import yaml
+from conftest import ROOT
 from mcp.server.auth.provider import AccessToken
 
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, exchange
 from serving import WAYS
+from stubwright_runtime.server.direct.answers import Direct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
     from types import ModuleType
 
 pytestmark = pytest.mark.anyio
@@ -313,3 +318,27 @@ async def test_scopes_are_those_of_the_tool(vault: ModuleType, name: str, revisi
     assert "as guarded" in (await post(app, name, name, {}, Authorization='Bearer ["guard"]')).text
     [refused] = await exchange(vault.build_server(Handlers()), revision, call(name))
     assert refused["error"]["message"] == f"Unknown tool: {name}"
+
+
+async def test_a_task_is_not_answered_directly(new: ModuleType) -> None:
+    direct = Direct(new.build_server(Handlers()).core)
+    taken = {
+        name: direct.takes({"method": "tools/call", "params": {"name": name}})
+        for name in ("get_forecast", "get_weather", "endless", "long", "gone")
+    }
+    assert taken == {"get_forecast": True, "get_weather": True, "endless": False, "long": False, "gone": True}
+
+
+async def test_the_page_is_true(tmp_path: Path, revision: str) -> None:
+    page = (ROOT / "docs" / "compatibility.md").read_text("utf-8")
+    [example] = re.findall(r"^## Renaming a tool$.*?^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    generate(tmp_path, {**yaml.safe_load(example), "python": {"package": "page_mcp"}})
+
+    class Weather:
+        async def get_forecast(self, args: Any, ctx: Any) -> str:
+            return f"sunny in {args.location}"
+
+    with imported(tmp_path, "page_mcp") as package:
+        [answer] = await exchange(package.build_server(Weather()), revision, call("get_forecast", city="Rome"))
+    assert answer["content"][0]["text"] == "sunny in Rome"
+    assert f'"{NOTE}": {json.dumps(answer["_meta"][NOTE])}' in page

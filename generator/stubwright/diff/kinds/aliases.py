@@ -142,11 +142,15 @@ def _compare(
             expected.setdefault(old, new)
     successor = old_tool.name if succession is None else succession.new.name
     if tool.name != successor:
-        yield _change(tool, "may break", f"`{name}` is an alias of it, and was one of `{old_tool.name}`", old_tool, tool)
+        yield _change(
+            tool, "may break", f"`{name}` is an alias of it, and was one of `{old_tool.name}`", old_tool, tool
+        )
     elif (is_.get("arguments") or {}) != expected:
         yield _change(tool, "may break", f"as `{name}` it renames other arguments", old_tool, tool)
     elif was.get("removeAfter") != is_.get("removeAfter"):
-        until = [f"up to version {each}" if each else "for good" for each in (was.get("removeAfter"), is_.get("removeAfter"))]
+        until = [
+            f"up to version {each}" if each else "for good" for each in (was.get("removeAfter"), is_.get("removeAfter"))
+        ]
         yield _change(tool, "cosmetic", f"it answered to `{name}` {until[0]}, and does {until[1]}", old_tool, tool)
 
 
@@ -157,5 +161,5 @@ def _by_name(manifest: ir.Manifest) -> dict[str, tuple[ir.Tool, Mapping[str, Any
 def _change(
     tool: ir.Tool, impact: Impact, message: str, old: ir.Tool | None, new: ir.Tool | None, why: str | None = None
 ) -> Change:
-    places = (None if each is None else each.place / "stubwright" / "aliases" for each in (old, new))
-    return Change("SW525", "wire", impact, f"tool `{tool.name}`", message, *places, why)
+    before, now = (None if each is None else each.place / "stubwright" / "aliases" for each in (old, new))
+    return Change("SW525", "wire", impact, f"tool `{tool.name}`", message, before, now, why)

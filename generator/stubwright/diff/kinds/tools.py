@@ -67,7 +67,7 @@ class ManifestPair:
         return aliases.find_successions(self.old, self.new)
 
     def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """The tools that both have, renamed ones among them, in the order of the new manifest; then those by aliases."""
+        """The tools that both have, in the order of the new manifest, renamed ones too; then those by aliases."""
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
