@@ -81,7 +81,8 @@ def _outlived(version: str, alias: Mapping[str, Json], at: Place) -> Iterator[Di
     if last is None:
         yield _no_version(alias["removeAfter"], at / "removeAfter", "after which the alias is removed")
     elif now is not None and now > last:
-        message = f"the alias `{alias['name']}` is to be removed after {alias['removeAfter']}, and this is {version}"
+        name = shorten(alias["name"])
+        message = f"the alias `{name}` is to be removed after {alias['removeAfter']}, and this is {version}"
         yield Diagnostic("SW243", message, at / "removeAfter", "remove the alias, or name a later version")
 
 
