@@ -16,6 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from .mcp.aliases import Alias
 from .mcp.vocabulary import SECTIONS
 
 if TYPE_CHECKING:
@@ -289,6 +290,20 @@ class Package:
             own: Mapping[str, Any] = self.entries("tools")[name][1].get("policy") or {}
             self._policies[name] = {**(self.manifest.get("policy") or {}), **own}
         return self._policies[name]
+
+    @cached_property
+    def aliases(self) -> Mapping[str, Alias]:
+        """The old names by which tools can still be called."""
+        return {
+            alias["name"]: Alias(alias["name"], name, alias.get("removeAfter"), alias.get("arguments") or {})
+            for name, (_, extension) in self.entries("tools").items()
+            for alias in extension.get("aliases") or ()
+        }
+
+    def resolve_alias(self, name: str) -> str:
+        """Return the name of the tool that is called by a name: the name itself unless it is an alias."""
+        alias = self.aliases.get(name)
+        return name if alias is None else alias.tool
 
     @cached_property
     def has_tasks(self) -> bool:

@@ -155,6 +155,8 @@ class Change:
 
 
 DEPRECATED: Final = "    stubwright: {deprecated: {since: 1.5.0, use: find_parcel}}\n"
+ALIAS: Final = "aliases: [{name: track_parcel, removeAfter: 2.0.0, arguments: {number: id}}]"
+FOUND: Final = TRACK.replace("track_parcel", "find_parcel").replace("number", "id")
 QUOTES: Final = "".join(
     QUOTE.replace("quote_price", name)
     .replace("a parcel", f"a parcel {words}")
@@ -180,7 +182,7 @@ CHANGES: Final = {
         ),
         diff=(
             "breaking: SW512 wire tool `track_parcel`: it is called `find_parcel` now",
-            "both names break nobody: also list `track_parcel`, with `stubwright: {deprecated: {use: find_parcel}}`",
+            "to answer to both names, give the new one `stubwright: {aliases: [{name: track_parcel}]}`",
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
             "the server does not start without it; rename `track_parcel`",
             "breaking: SW582 python client `track_parcel`: the method is gone",
@@ -239,6 +241,68 @@ CHANGES: Final = {
                 ('"packed")\n', f'"packed")\n{FIND}'),
             )
         },
+    ),
+    "rename-with-an-alias": Change(
+        ((TRACK, f"{FOUND}    stubwright: {{{ALIAS}}}\n"),),
+        check=(
+            "parcels.py:4:25: warning[SW428]: `parcels_mcp` has no `TrackParcelInput`",
+            "help: import `FindParcelInput`, as it is called now",
+            "parcels.py:4:43: warning[SW428]: `parcels_mcp` has no `TrackParcelOutput`",
+            "help: import `FindParcelOutput`, as it is called now",
+            "parcels.py:14:15: warning[SW427]: `track_parcel` is called `find_parcel` now",
+            "help: rename it: `async def find_parcel(self, args: FindParcelInput, ctx: Context) -> FindParcelOutput:`",
+        ),
+        diff=(
+            "breaking: SW581 python handler `find_parcel`: handlers must have this method",
+            "the server does not start without it; rename `track_parcel`",
+            "breaking: SW582 python client `track_parcel`: the method is gone",
+            "it is called `find_parcel` now",
+            "breaking: SW586 python class `TrackParcelInput`: the class is gone",
+            "it is called `FindParcelInput` now",
+            "breaking: SW586 python class `TrackParcelOutput`: the class is gone",
+            "it is called `FindParcelOutput` now",
+            "may break: SW582 python handler `track_parcel`: the method is no longer called",
+            "it is called `find_parcel` now",
+            (
+                "compatible: SW512 wire tool `track_parcel`: it is called `find_parcel` now, and answers to its old "
+                "name up to version 2.0.0"
+            ),
+            "compatible: SW590 python client `find_parcel`: a new method",
+        ),
+        breaks=True,
+        version="a major version, 1.4.0 → 2.0.0",
+        mypy=(
+            'caller.py:10: error: "ParcelsClient" has no attribute "track_parcel"  [attr-defined]',
+            'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelInput"  [attr-defined]',
+            'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelOutput"  [attr-defined]',
+            (
+                'test_parcels.py:10: error: Cannot instantiate abstract class "Parcels" with abstract attribute '
+                '"find_parcel"  [abstract]'
+            ),
+        ),
+        pytest="ImportError: cannot import name 'TrackParcelInput' from",
+        done={
+            "parcels.py": (("TrackParcel", "FindParcel"), ("track_parcel", "find_parcel"), ("args.number", "args.id")),
+            "caller.py": (("track_parcel(number", "find_parcel(id"),),
+        },
+    ),
+    "rename-on-the-wire-alone": Change(
+        (
+            (
+                TRACK,
+                TRACK.replace("track_parcel", "find_parcel")
+                + "    stubwright: {pythonName: track_parcel, aliases: [{name: track_parcel, removeAfter: 2.0.0}]}\n",
+            ),
+        ),
+        check=(),
+        diff=(
+            (
+                "compatible: SW512 wire tool `track_parcel`: it is called `find_parcel` now, and answers to its old "
+                "name up to version 2.0.0"
+            ),
+        ),
+        breaks=False,
+        version="a minor version, 1.4.0 → 1.5.0",
     ),
     "a-required-argument": Change(
         (

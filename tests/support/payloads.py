@@ -130,7 +130,7 @@ BASE: Json = {
     "budget": {"server": 10**6, "toolset": 10**6, "tool": 10**6, "x-more": "m"},
     "toolsets": {"part": {"title": "t", "description": "d", "tools": ["*"], "readOnly": False, "x-more": "m"}},
     "server": {
-        "name": "sample", "version": "1", "title": "t", "description": "d", "instructions": "i",
+        "name": "sample", "version": "1.0.0", "title": "t", "description": "d", "instructions": "i",
         "websiteUrl": "https://example.com", "icons": _ICONS,
         "capabilities": {"tools": True, "x-more": "m"}, "x-more": "m",
     },
@@ -168,6 +168,7 @@ BASE: Json = {
             "stubwright": {
                 "policy": _POLICY, "ask": _ASK, "task": _TASK,
                 "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
+                "aliases": [{"name": "did_it", "removeAfter": "9.0.0", "arguments": {"was": "fixed"}, "x-more": "m"}],
                 "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},
                               "x-more": "m"}],
                 "lint": {"ignore": ["SW310"], "x-more": "m"},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from stubwright import ir, naming
 from stubwright.compile import binds, completions, handles, shape
-from stubwright.compile.audience import toolsets
+from stubwright.compile.audience import aliases, toolsets
 from stubwright.compile.bundles import Bundles
 from stubwright.compile.resolve import Declared, Resolved, meant
 from stubwright.compile.uritemplates import variables
@@ -137,6 +137,8 @@ def _tool(
     if deprecated and "use" in deprecated:
         deprecated = {**deprecated, "use": meant(deprecated["use"], declared, names)}
         extension["deprecated"] = deprecated
+    if old_names := aliases.lower(declared):
+        extension["aliases"] = old_names
     schemas = {field: _schema(outline, resolved) for field, outline in resolved.schemas(declared)}
     sent = {field: schema.wire for field, schema in schemas.items()}
     marked = {field: schema.handles for field, schema in schemas.items()}
@@ -182,6 +184,7 @@ def _tool(
         http=http,
         bound=frozenset(bound),
         has_handles=has_handles,
+        aliases=tuple(old_names),
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 

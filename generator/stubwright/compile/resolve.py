@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pydantic_core
 
@@ -19,15 +19,20 @@ from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.bundling import SharedSchemas, bundle
 from stubwright.jsonschema.inlining import Inlined, inline
-from stubwright.jsonschema.references import Folder, Key, Outline, is_plain
+from stubwright.jsonschema.references import Folder, Key, Local, Outline, is_plain
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
 
     from stubwright.compile.source import Bundle, Fragment
+    from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
     from stubwright.jsonschema.bundling import Bundled
+    from stubwright.jsonschema.dialects import Dialect
+
+LOOSE: Final = ("patternProperties", "additionalProperties", "unevaluatedProperties")
+"""The keywords by which a schema takes properties that it does not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +242,28 @@ def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, .
 def meant(use: str, tool: Declared, names: Container[str]) -> str:
     """The tool that `tool` calls `use`: one that came through the same prefixes, else one of that very name."""
     return tool.prefix + use if tool.prefix + use in names else use
+
+
+def argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
+    """Return the names of a tool's arguments; None if it takes some without saying how they are called."""
+    if any(isinstance(schema.get(key), dict) for key in LOOSE):
+        return None
+    outline = Outline(Place(""), schema, dialect, Folder("", {}))
+    names: dict[str, None] = {}
+    places: list[Pointer] = [()]
+    for place in places:  # grows while it is read: what references lead to
+        for pointer, part in outline.having("properties"):
+            if place in outline.folded(pointer):
+                names |= dict.fromkeys(part["properties"])
+        for reference in outline.references:
+            target = reference.target
+            if (
+                isinstance(target, Local)
+                and target.pointer not in places
+                and place in outline.folded(reference.pointer)
+            ):
+                places.append(target.pointer)
+    return tuple(names)
 
 
 def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:

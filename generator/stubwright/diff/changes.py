@@ -96,6 +96,7 @@ CODES: Final = _make_table(
     ("SW523", "wire", "What the server sets from the caller's token changed."),
     ("SW522", "wire", "The implementation behind a tool (`http`, or its API) changed."),
     ("SW524", "wire", "State handles changed: a kind, how long one lives, or where tools have its ids."),
+    ("SW525", "wire", "A name that a tool had once, and answers to, came, went or changed."),
     ("SW530", "wire", "An optional property is new."),
     ("SW531", "wire", "A required property is new."),
     ("SW532", "wire", "A property is gone."),

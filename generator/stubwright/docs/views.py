@@ -306,13 +306,21 @@ def _describe_tool(
         description=tool.description,
         deprecated=deprecation(tool.deprecated),
         badges=tuple(badges),
-        facts=tuple(_list_policies(_to_mapping(extension.get("policy")), defaults)),
+        facts=(*_list_policies(_to_mapping(extension.get("policy")), defaults), *_list_old_names(tool)),
         arguments=(),
         parts=parts,
         messages=(),
         examples=tuple(_make_examples(tool, extension)),
         tokens=tokens.of(tool.definition),
     )
+
+
+def _list_old_names(tool: ir.Tool) -> Iterator[Fact]:
+    """The names that a tool answers to beside its own."""
+    for alias in tool.aliases:
+        renamed = tuple(f"{old} → {new}" for old, new in (alias.get("arguments") or {}).items())
+        until = f"up to version {alias['removeAfter']}" if "removeAfter" in alias else ""
+        yield Fact("Old name", (alias["name"], *renamed), until)
 
 
 def _make_examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Example]:

@@ -49,6 +49,9 @@ PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
 """All that a server lists (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
+TOOL_NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
+"""A pattern of the names that tools should have (MCP 2025-11-25, server/tools, "Tool Names")."""
+
 SCHEMAS: Final = ("inputSchema", "outputSchema")
 """The fields of a tool that hold a schema (MCP 2025-06-18, server/tools)."""
 
@@ -61,6 +64,10 @@ CLIENT_CAPABILITIES_META_KEY: Final = "io.modelcontextprotocol/clientCapabilitie
 LOG_LEVEL_META_KEY: Final = "io.modelcontextprotocol/logLevel"
 SERVER_INFO_META_KEY: Final = "io.modelcontextprotocol/serverInfo"
 """The keys of `_meta` in which requests and results say what the handshake said before (MCP 2026-07-28, basic)."""
+
+
+ALIAS_META_KEY: Final = "io.stubwright/alias"
+"""The key in the `_meta` of a result that names the tool that was called by an old name (`aliases` in a manifest)."""
 
 
 def is_reserved(key: str) -> bool:

@@ -97,7 +97,7 @@ class Scopes:
     def _target(self, method: object, params: object) -> tuple[str, str] | None:
         match method, params:
             case "tools/call", {"name": str(key)}:
-                place = ("tools", key)
+                place = ("tools", self._package.resolve_alias(key))
             case "prompts/get", {"name": str(key)}:
                 place = ("prompts", key)
             case "completion/complete", {"ref": {"type": "ref/prompt", "name": str(key)}}:

@@ -23,6 +23,7 @@ from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .middlewares.expiry import end_stream_in_time
+from .old_names import find_mirrored_schema
 from .protocol.requests import find_size_fault
 
 if TYPE_CHECKING:
@@ -115,7 +116,6 @@ class PackageServer(Server[Any]):
         """Take what answers."""
         package = core.package
         info = package.manifest["server"]
-        schemas = package.entries("tools")
         self.core = core
         self.local: Wants | None = None
         self._subscriptions = subscriptions = Subscriptions(core.changes, self._wants)
@@ -128,7 +128,7 @@ class PackageServer(Server[Any]):
             website_url=info.get("websiteUrl"),
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=core.lifespan,
-            get_tool_input_schema=lambda name: schemas[name][0]["inputSchema"] if self._has_tool(name) else None,
+            get_tool_input_schema=self._input_schema,
             on_subscriptions_listen=subscriptions.listen,
         )
         self.package = package
@@ -182,11 +182,20 @@ class PackageServer(Server[Any]):
         """Bound how many clients from 2026-07-28 on may listen for changes at once."""
         self._subscriptions.streams = streams
 
-    def _has_tool(self, name: str) -> bool:
-        """Whether the headers of a call are compared with the tool's schema: not where it is not there for the caller.
+    def _input_schema(self, called: str) -> Mapping[str, Any] | None:
+        """The schema that the headers of a call are compared with: none if the tool is not there for the caller.
 
         Only HTTP has such headers.
         """
+        name = self.package.resolve_alias(called)
+        if not self._has_tool(name):
+            return None
+        return find_mirrored_schema(
+            self.package.tools[name].definition["inputSchema"], self.package.aliases.get(called)
+        )
+
+    def _has_tool(self, name: str) -> bool:
+        """Whether a tool is there for the caller over HTTP."""
         core = self.core
         tools = core.toolsets.present()
         if name not in core.lists.get("tools", ()) or (tools is not None and name not in tools):

@@ -50,12 +50,22 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
         before, after = (
             {entry[section.key]: entry for entry in document.get(section.name) or ()} for document in (old, new)
         )
-        pairs = {key: key for key in before if key in after} | renamed(before, after)
+        pairs = {key: key for key in before if key in after} | renamed(before, after) | _succeeded(before, after)
         for was, now in pairs.items():
             names = [surface.method_name(section, entry) for entry in (before[was], after[now])]
             if names[0] != names[1]:
                 renames[names[0]] = names[1]
     return renames
+
+
+def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
+    """Old names to new ones: of what is gone, but whose name is an alias now."""
+    return {
+        alias["name"]: name
+        for name, entry in new.items()
+        for alias in (entry.get(_OURS) or {}).get("aliases") or ()
+        if alias["name"] in old and alias["name"] not in new
+    }
 
 
 def current_names(name: str, renamed: Mapping[str, str], known: Collection[str]) -> list[str]:

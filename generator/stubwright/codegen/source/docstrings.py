@@ -20,7 +20,7 @@ def tool_doc(tool: ir.Tool) -> str:
     """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
     hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
-    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated))))
+    facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated), old_names(tool))))
     title = tool.definition.get("title")
     words = tool.description or (f"{title}." if isinstance(title, str) and title else "")
     return f"{words.strip()}\n\n{facts}" if words.strip() else facts
@@ -67,6 +67,13 @@ def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
     use = f"; use {deprecated['use']}" if "use" in deprecated else ""
     reason = " ".join(deprecated.get("reason", "").split())
     return f"Deprecated{since}{use}.{' ' if reason else ''}{reason}"
+
+
+def old_names(tool: ir.Tool) -> str | None:
+    """Return the names that a tool answers to beside its own, and how long; None if there are none."""
+    until = [f" up to version {alias['removeAfter']}" if "removeAfter" in alias else "" for alias in tool.aliases]
+    names = [f"``{alias['name']}``{end}" for alias, end in zip(tool.aliases, until, strict=True)]
+    return f"It also answers to {' and to '.join(names)}." if names else None
 
 
 def parameter_doc(text: str, default: Code | None) -> str:

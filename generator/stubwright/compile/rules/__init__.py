@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile.audience import readers, toolsets
+from stubwright.compile.audience import aliases, readers, toolsets
 from stubwright.compile.rules import (
     authorization,
     contradictions,
@@ -66,6 +66,7 @@ _RULES = (
     contradictions.bounds,
     tools.overlays_apply,
     tools.deprecations,
+    aliases.check,
     handles.known,
     handles.placed,
     handles.lasting,
@@ -118,7 +119,14 @@ _RULES = (
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
     | {authorization.possible, authorization.spelled, handles.used, http.apis, http.bound_by_apis, readers.javascript}
-    | {readers.official_clients, tools.deprecations, tools.overlays_apply, tools.public_cache, toolsets.check}
+    | {
+        readers.official_clients,
+        aliases.check,
+        tools.deprecations,
+        tools.overlays_apply,
+        tools.public_cache,
+        toolsets.check,
+    }
 )
 """The rules that compare tools, or look for some among all of them; the others look at one thing at a time."""
 

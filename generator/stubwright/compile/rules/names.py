@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LONGEST = 255
 """How many bytes the name of a file has at most."""
 
-_ALLOWED = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_ALLOWED = re.compile(vocabulary.TOOL_NAME)
 
 
 def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stubwright.compile.apis import patched
-from stubwright.compile.resolve import entries, meant, overlays
+from stubwright.compile.resolve import LOOSE, argument_names, entries, meant, overlays
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import did_you_mean, shorten
-from stubwright.jsonschema.references import Folder, Local, Outline
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.values.text import BRACES, split_pointer
 
@@ -16,11 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stubwright.compile.resolve import Resolved
-    from stubwright.diagnostics import Pointer
     from stubwright.ir import Json
-    from stubwright.jsonschema.dialects import Dialect
 
-_LOOSE = ("patternProperties", "additionalProperties", "unevaluatedProperties")
 _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
@@ -62,7 +58,7 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
         outline = resolved.outlines[tool.place / "inputSchema"]
-        if not own or outline.shared() or any(isinstance(outline.schema.get(key), dict) for key in _LOOSE):
+        if not own or outline.shared() or any(isinstance(outline.schema.get(key), dict) for key in LOOSE):
             continue
         names = dict.fromkeys(name for _, schema in outline.having("properties") for name in schema["properties"])
         for index, pointer in enumerate(own):
@@ -89,7 +85,7 @@ def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
         if own is not everybodys:
             yield from _unclosed(text, at)
         outline = resolved.outlines[tool.place / "inputSchema"]
-        known = _arguments(resolved.bundled(outline).wire, outline.dialect)
+        known = argument_names(resolved.bundled(outline).wire, outline.dialect)
         for name in dict.fromkeys(match[1] for match in BRACES.finditer(text) if match[1] is not None):
             if known is not None and name not in known:
                 message = f"`{tool.name}` has no argument `{name}` to show"
@@ -115,28 +111,6 @@ def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "SW105", message, at, f"write `{{name}}` for an argument, and `{match[0] * 2}` for a brace"
             )
-
-
-def _arguments(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
-    """The names of a tool's arguments; None where it takes some without saying how they are called."""
-    if any(isinstance(schema.get(key), dict) for key in _LOOSE):
-        return None
-    outline = Outline(Place(""), schema, dialect, Folder("", {}))
-    names: dict[str, None] = {}
-    places: list[Pointer] = [()]
-    for place in places:  # grows while it is read: what references lead to
-        for pointer, part in outline.having("properties"):
-            if place in outline.folded(pointer):
-                names |= dict.fromkeys(part["properties"])
-        for reference in outline.references:
-            target = reference.target
-            if (
-                isinstance(target, Local)
-                and target.pointer not in places
-                and place in outline.folded(reference.pointer)
-            ):
-                places.append(target.pointer)
-    return tuple(names)
 
 
 def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:

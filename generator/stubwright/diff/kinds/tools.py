@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.codegen.pages.renames import renamed
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact, change_words
-from stubwright.diff.kinds import handles
+from stubwright.diff.kinds import aliases, handles
 from stubwright.diff.kinds.policies import compare_policies
 from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.diff.subsumption.congruence import same
@@ -51,35 +51,52 @@ class ManifestPair:
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def renamed(self) -> dict[str, str]:
-        """Old names to new ones: removed tools where exactly one new tool differs in its name alone."""
+        """Old names to new ones: removed tools where exactly one new tool differs in its name alone.
+
+        Those whose names are aliases now are not among them.
+        """
         old, new = ({tool.name: tool.definition for tool in manifest.tools} for manifest in (self.old, self.new))
+        for succession in self.successions():
+            if succession.new.name not in old:
+                new.pop(succession.new.name, None)
+            old.pop(succession.old.name)
         return renamed(old, new)
 
+    def successions(self) -> list[aliases.Succession]:
+        """The removed tools whose names are aliases now."""
+        return aliases.find_successions(self.old, self.new)
+
     def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """The tools that both have, renamed ones among them, in the order of the new manifest."""
+        """The tools that both have, in the order of the new manifest, renamed ones too; then those by aliases."""
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.renamed().items()}
-        return [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
+        pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
+        return pairs + [(succession.as_called(), succession.new) for succession in self.successions()]
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
     """All changes of tools."""
     renamed = pair.renamed()
+    succeeded = {succession.old.name: succession for succession in pair.successions()}
     old_names, new_names = ([tool.name for tool in manifest.tools] for manifest in (pair.old, pair.new))
     for tool in pair.old.tools:
         if tool.name in renamed:
             message = f"it is called `{renamed[tool.name]}` now"
             new = next(other for other in pair.new.tools if other.name == renamed[tool.name])
-            mark = f"stubwright: {{deprecated: {{use: {new.name}}}}}"
-            why = f"both names break nobody: also list `{tool.name}`, with `{mark}`"
+            mark = f"stubwright: {{aliases: [{{name: {tool.name}}}]}}"
+            why = f"to answer to both names, give the new one `{mark}`"
             yield _change_tool(tool, "SW512", "breaking", message, tool.place / "name", new.place / "name", why)
+        elif tool.name in succeeded:
+            yield succeeded[tool.name].change()
         elif tool.name not in new_names:
             yield _change_tool(
                 tool, "SW510", "breaking", "the tool is gone", tool.place, None, _suggest_replacement(tool)
             )
+    successors = {*renamed.values(), *(succession.new.name for succession in succeeded.values())}
     for tool in pair.new.tools:
-        if tool.name not in old_names and tool.name not in renamed.values():
+        if tool.name not in old_names and tool.name not in successors:
             yield _change_tool(tool, "SW511", "compatible", "a new tool", None, tool.place)
+    yield from aliases.compare(pair.old, pair.new)
     common = [name for name in old_names if name in new_names]
     if common != [name for name in new_names if name in old_names]:
         yield Change("SW503", "wire", "cosmetic", "tools", "they are listed in another order")

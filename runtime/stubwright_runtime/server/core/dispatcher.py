@@ -72,6 +72,8 @@ class Dispatcher:
                 route = self._routes.get(tool) or self._prepare(tool)
                 if is_too_deep(values):
                     return _refuse_arguments(tool, [f"nested more than {DEEPEST} levels deep"])
+                if call.clashes:
+                    return _refuse_arguments(tool, call.clashes)
                 violations = route.input.find_errors(values, size=call.size)
                 if violations and not route.takes_misfits:
                     return _refuse_arguments(tool, violations)

@@ -31,6 +31,7 @@ POLICY: Final = frozenset(
 
 EXTENSION: Final = frozenset(
     {
+        "aliases",
         "ask",
         "binary",
         "bind",

@@ -5,7 +5,7 @@ Takes a call and the rest of the way; gives the outcome, its own or that of the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -34,6 +34,7 @@ class Call:
         is_answer: Whether it goes on with a call that asked something, from 2026-07-28 on.
         is_run: Whether it is the run of a task, whose call has been let through.
         begin: Makes a task of the call in place of running the handler.
+        clashes: What is wrong with the arguments whatever their schema says: a line for each that came twice.
     """
 
     tool: Tool
@@ -43,6 +44,7 @@ class Call:
     is_answer: bool = False
     is_run: bool = False
     begin: Proceed | None = None
+    clashes: Sequence[str] = ()
 
     @property
     def principal(self) -> Principal:

@@ -109,7 +109,8 @@ class Direct:
             return False
         if self._core.tasks is None or method != "tools/call":
             return True
-        tool = self._core.package.tools.get(params["name"])
+        package = self._core.package
+        tool = package.tools.get(package.resolve_alias(params["name"]))
         return params.get("task") is None and (tool is None or tool.task_support == "forbidden")
 
     def is_about_tasks(self, message: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from ..core.exchange import chain
 from ..core.parts import Answer, Host, Needed, Request
 from ..core.sanitizing import repair_unicode
 from ..core.steps import Call, Step, check_size
+from ..old_names import OldNames
 
 if TYPE_CHECKING:
     from ...package import Package
@@ -74,28 +75,36 @@ class Calls:
         """Its methods."""
         last, limits = Dispatcher(host).call, [*self._limits()]
         run = chain([*self._steps(host, limits)], last)
+        old_names = OldNames(host.log)
         if host.tasks is not None:
             host.tasks.serve(host, chain(limits, last))
 
         async def call(request: Request) -> dict[str, Any]:
-            name: str = request.params["name"]
+            called: str = request.params["name"]
+            alias = self._package.aliases.get(called)
+            name = called if alias is None else alias.tool
             call_state = CURRENT.get()
             if not host.offers(request, "tools", name):
                 note("denied", self._why_not(name, host, request))
-                raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(name)}")
+                raise ProtocolError(INVALID_PARAMS, f"Unknown tool: {clean(called)}")
             tool = self._package.tools[name]
             if call_state is not None:
                 call_state.tool = tool
             context = host.context(request, name, tool.stem, tool.extension)
             sent = request.params.get("arguments")
             values: tuple[dict[str, Any], int | None] = repair_unicode(sent) if sent else ({}, 2)
+            clashes: Sequence[str] = ()
+            if alias is not None:
+                clashes, values = alias.find_clashes(values[0]), (alias.rename(values[0]), values[1])
             is_answer = (
                 Revision.of(request.revision).has("stateless") and request.params.get("requestState") is not None
             )
             if call_state is not None:
                 call_state.arguments, call_state.size = values
             begin = None if host.tasks is None else host.tasks.beginning(request, tool)
-            outcome = await run(Call(tool, *values, context, is_answer, begin=begin))
+            outcome = await run(Call(tool, *values, context, is_answer, begin=begin, clashes=clashes))
+            if alias is not None:
+                outcome = old_names.note(alias, outcome)
             if call_state is not None:
                 call_state.note_outcome(outcome)
             return result_for(outcome.result, tool.definition, request.revision)

@@ -70,6 +70,7 @@ class CallRecord:
         client: What the client program calls itself, unchecked.
         client_version: Its version, as it says.
         tool: The tool, as the caller wrote it; `None` where nobody knows.
+        alias_of: The tool that this is an old name of; `None` where it is not.
         keys: The names of the arguments, the first 50.
         key_count: How many arguments there were.
         arguments: Their values without those that the manifest redacts; only where it has `audit: {arguments: true}`,
@@ -98,6 +99,7 @@ class CallRecord:
     client: str | None = None
     client_version: str | None = None
     tool: str | None = None
+    alias_of: str | None = None
     keys: Sequence[str] = ()
     key_count: int = 0
     arguments: Mapping[str, Any] | None = None
@@ -221,6 +223,7 @@ class Recorder:
         if not self._manifest:
             self._manifest = hashlib.sha256(self._package.data("manifest.json")).hexdigest()[:16]
         who, client = call_state.principal, call_state.client or (None, None)
+        alias = self._package.aliases.get(call_state.name or "")
         shown = (
             None
             if call_state.arguments is None or call_state.tool is None
@@ -242,6 +245,7 @@ class Recorder:
             client=_shorten(client[0]),
             client_version=_shorten(client[1]),
             tool=_shorten(call_state.name),
+            alias_of=None if alias is None else alias.tool,
             keys=tuple(map(shorten, call_state.keys)),
             key_count=call_state.key_count,
             arguments=shown,

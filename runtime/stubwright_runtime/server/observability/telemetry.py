@@ -147,9 +147,9 @@ class Telemetry:
     def _knows(self, attributes: dict[str, AttributeValue]) -> bool:
         """Whether a request is about what there is, so that its name is one of few."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
-        if (tool is not None and tool not in self._package.tools) or not common.is_method(
-            str(attributes["mcp.method.name"])
-        ):
+        if (
+            tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools
+        ) or not common.is_method(str(attributes["mcp.method.name"])):
             return False
         return prompt is None or prompt in self._package.prompts
 

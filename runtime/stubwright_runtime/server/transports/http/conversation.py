@@ -18,6 +18,7 @@ from ....sdk.http import (
 )
 from ...core.principal import ANONYMOUS, current
 from ...direct.keys import REVISION, WANTS
+from ...old_names import MIRRORS
 from ...server import PackageServer
 from .bad_requests import BadRequests
 from .replay import Archive
@@ -41,6 +42,9 @@ _RETRY: Final = 1000
 
 _PASSED_ON: Final = frozenset({b"host", b"origin", b"authorization"})
 """Headers of a request that opens the SDK's session, as they are in that which needs it."""
+
+_PARAMETER: Final = b"mcp-param-"
+"""What the names of headers that mirror arguments begin with."""
 
 _HELLO: Final = b'{"jsonrpc":"2.0","id":"stubwright/replayed","method":"initialize","params":%b}'
 _READY: Final = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
@@ -128,6 +132,7 @@ class Conversations:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        MIRRORS.set(any(name.lower().startswith(_PARAMETER) for name, _ in scope["headers"]))
         await self._app(scope, receive, send)
 
     async def adopt(self, session: Session, scope: Scope) -> None:

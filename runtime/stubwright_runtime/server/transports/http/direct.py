@@ -310,7 +310,7 @@ class DirectHttp:
         """Tell whether arguments of a valid request are mirrored into headers, which the SDK compares."""
         if message["method"] != "tools/call":
             return False
-        name: str = message["params"]["name"]
+        name = self._core.package.resolve_alias(message["params"]["name"])
         if name not in self._core.package.tools:
             return False
         if name not in self._mirroring:

@@ -1,0 +1,120 @@
+"""Old names of tools (`aliases`), by which those can still call who knew them.
+
+Takes a resolved manifest; gives what is wrong, and the old names of a tool as its server knows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.resolve import argument_names
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean, shorten
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+
+_NAME: Final = re.compile(vocabulary.TOOL_NAME)
+
+_NUMBER: Final = r"(0|[1-9]\d*)"
+_VERSION: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}"
+    r"(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*))?"
+    r"(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?",
+    re.ASCII,
+)
+"""Semantic versions (semver.org 2.0.0, 2, 9 and 10)."""
+
+
+def lower(tool: Declared) -> list[Mapping[str, Json]]:
+    """Return the old names of a tool as the package's `manifest.json` has them, with the prefixes of the tool."""
+    prefix = _prefix(tool)
+    return [{**alias, "name": prefix + alias["name"]} for alias in tool.extension.get("aliases") or ()]
+
+
+def check(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Each old name is free and possible, has not outlived its version, and renames arguments that the tool has."""
+    tools = {tool.name for tool in resolved.tools}
+    first: dict[str, str] = {}
+    is_dated = False
+    for tool in resolved.tools:
+        for index, alias in enumerate(lower(tool)):
+            at, name = tool.place_of("aliases") / index, alias["name"]
+            if problem := _name_problem(name, tools, first.get(name)):
+                yield Diagnostic("SW245", f"`{shorten(name)}` cannot be an alias: {problem}", at / "name")
+            first.setdefault(name, tool.name)
+            if "removeAfter" in alias:
+                is_dated = True
+                yield from _outlived(resolved.entry["server"]["version"], alias, at)
+            yield from _arguments(resolved, tool, alias, at)
+    version = resolved.entry["server"]["version"]
+    if is_dated and _precedence(version) is None:
+        place = Place(resolved.bundle.entry, ("server", "version"))
+        yield _no_version(version, place, "with which `removeAfter` is compared")
+
+
+def _prefix(tool: Declared) -> str:
+    """What stands before an old name: in an overlay, the tool's name as it is there lacks the same."""
+    match tool.place_of("aliases").pointer:
+        case ("overlay", "tools", name, *_):
+            return tool.name.removesuffix(str(name))
+        case _:
+            return tool.prefix
+
+
+def _name_problem(name: str, tools: set[str], other: str | None) -> str | None:
+    if not _NAME.fullmatch(name):
+        return "names of tools are 1 to 128 letters, digits, `_`, `-` and `.`"
+    if name in tools:
+        return "a tool has that name"
+    return None if other is None else f"it is an alias of `{other}` already"
+
+
+def _outlived(version: str, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
+    last, now = _precedence(alias["removeAfter"]), _precedence(version)
+    if last is None:
+        yield _no_version(alias["removeAfter"], at / "removeAfter", "after which the alias is removed")
+    elif now is not None and now > last:
+        name = shorten(alias["name"])
+        message = f"the alias `{name}` is to be removed after {alias['removeAfter']}, and this is {version}"
+        yield Diagnostic("SW243", message, at / "removeAfter", "remove the alias, or name a later version")
+
+
+def _no_version(version: str, place: Place, which: str) -> Diagnostic:
+    message = f"`{shorten(version)}`, {which}, is not a semantic version"
+    return Diagnostic("SW244", message, place, "write three numbers, as in `3.0.0`")
+
+
+def _arguments(resolved: Resolved, tool: Declared, alias: Mapping[str, Json], at: Place) -> Iterator[Diagnostic]:
+    renamed: Mapping[str, str] = alias.get("arguments") or {}
+    outline = resolved.outlines[tool.place / "inputSchema"]
+    names = argument_names(resolved.bundled(outline).wire, outline.dialect)
+    known = None if names is None else [name for name in names if name not in (tool.extension.get("bind") or {})]
+    counts = Counter(renamed.values())
+    seen: dict[str, str] = {}
+    for old, new in renamed.items():
+        place = at / "arguments" / old
+        if known is not None and new not in known:
+            message = f"`{tool.name}` has no argument `{shorten(new)}` for the old `{shorten(old)}`"
+            yield Diagnostic("SW258", message, place, did_you_mean(new, known, "arguments"))
+        elif counts[new] > 1 and new in seen:
+            message = f"`{shorten(seen[new])}` and `{shorten(old)}` would both be `{shorten(new)}`"
+            yield Diagnostic("SW246", message, place, "rename one argument to it")
+        seen.setdefault(new, old)
+
+
+def _precedence(version: str) -> tuple[object, ...] | None:
+    """Return what orders semantic versions (semver.org 2.0.0, 11); None if it is not one."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return None
+    identifiers = [
+        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in (match[4] or "").split(".") if part
+    ]
+    return (*(int(number) for number in match.groups()[:3]), not identifiers, identifiers)

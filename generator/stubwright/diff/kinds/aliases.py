@@ -1,0 +1,165 @@
+"""Old names of tools: which old tools go on answering, with which arguments, and which names come and go.
+
+Takes two lowered manifests; gives the pairs of tools that calls by old names connect, and changes of these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.diff.changes import Change
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.diff.changes import Impact
+
+_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_SCHEMAS: Final = ("else", "if", "not", "then")
+_BY_NAME: Final = ("dependencies", "dependentRequired", "dependentSchemas", "properties")
+"""The keywords of objects that have something for each of their properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """A tool that is now called otherwise, and the new one that answers to its name.
+
+    `arguments` are the old names of arguments with the new ones. `until` is the last version that has the old name.
+    """
+
+    old: ir.Tool
+    new: ir.Tool
+    arguments: Mapping[str, str]
+    until: str | None
+
+    def change(self) -> Change:
+        """Return that it is renamed; where calls may have held both names of an argument, that may break them."""
+        until = "" if self.until is None else f" up to version {self.until}"
+        message = f"it is called `{self.new.name}` now, and answers to its old name{until}"
+        impact: Impact = "compatible"
+        why = None
+        if both := self._find_open():
+            impact = "may break"
+            why = f"old calls may hold a `{both}` of their own, since the old schema left it open; now it is refused"
+        places = self.old.place / "name", self.new.place / "name"
+        return Change("SW512", "wire", impact, f"tool `{self.old.name}`", message, *places, why)
+
+    def as_called(self) -> ir.Tool:
+        """Return the old tool with the new names of its arguments, which is what calls by its name have to fit."""
+        if not self.arguments:
+            return self.old
+        definition, input_ = self.old.definition, self.old.input
+        renamed = {**definition, "inputSchema": rename_arguments(definition["inputSchema"], self.arguments)}
+        return replace(
+            self.old,
+            definition=renamed,
+            input=replace(input_, wire=rename_arguments(input_.wire, self.arguments), own=None),
+        )
+
+    def _find_open(self) -> str | None:
+        schema = self.old.sent.wire
+        if schema.get("additionalProperties") is False or schema.get("unevaluatedProperties") is False:
+            return None
+        return next((new for old, new in self.arguments.items() if old != new and new not in self.arguments), None)
+
+
+def find_successions(old: ir.Manifest, new: ir.Manifest) -> list[Succession]:
+    """Return which of the new tools have the names of old ones as aliases, in the order of the new manifest."""
+    before, now = {tool.name: tool for tool in old.tools}, {tool.name for tool in new.tools}
+    return [
+        Succession(before[alias["name"]], tool, alias.get("arguments") or {}, alias.get("removeAfter"))
+        for tool in new.tools
+        for alias in tool.aliases
+        if alias["name"] in before and alias["name"] not in now
+    ]
+
+
+def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
+    """Return a schema of arguments with other names for some of them.
+
+    What a reference leads to stays as it is, since it may be the schema of something else, too. So a schema that takes
+    its arguments from there is compared as if nothing were renamed in it: fewer changes are then proved harmless.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    renamed = dict(schema)
+    for keyword in _BY_NAME:
+        if isinstance(schema.get(keyword), dict):
+            renamed[keyword] = {
+                names.get(name, name): _rename_dependents(keyword, value, names)
+                for name, value in schema[keyword].items()
+            }
+    if isinstance(schema.get("required"), list):
+        renamed["required"] = [names.get(name, name) for name in schema["required"]]
+    for keyword in _LISTS:
+        if isinstance(schema.get(keyword), list):
+            renamed[keyword] = [rename_arguments(branch, names) for branch in schema[keyword]]
+    for keyword in _SCHEMAS:
+        if keyword in schema:
+            renamed[keyword] = rename_arguments(schema[keyword], names)
+    return renamed
+
+
+def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
+    """What a property brings with it: the names of others, or a schema of the same object."""
+    if keyword == "properties":
+        return value
+    return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)
+
+
+def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
+    """Changes of old names that were aliases before, or are those of no tool that was there."""
+    successions = {each.old.name: each for each in find_successions(old, new)}
+    names = {tool.name for tool in new.tools}
+    before, now = _by_name(old), _by_name(new)
+    for name, (tool, alias) in before.items():
+        if name in now:
+            yield from _compare(name, before[name], now[name], successions.get(tool.name))
+        elif name not in names:
+            until = alias.get("removeAfter")
+            why = "nothing was said of when" if until is None else f"it was to stay up to version {until}"
+            message = f"it no longer answers to `{name}`"
+            yield _change(tool, "breaking", message, tool, None, f"callers must use `{tool.name}`; {why}")
+    known = {tool.name for tool in old.tools}
+    for name, (tool, _) in now.items():
+        if name not in before and name not in known:
+            yield _change(tool, "compatible", f"it answers to `{name}`, too", None, tool)
+
+
+def _compare(
+    name: str,
+    before: tuple[ir.Tool, Mapping[str, Any]],
+    now: tuple[ir.Tool, Mapping[str, Any]],
+    succession: Succession | None,
+) -> Iterator[Change]:
+    """Changes of an alias that stays; its tool may have been renamed meanwhile."""
+    (old_tool, was), (tool, is_) = before, now
+    step = {} if succession is None else succession.arguments
+    expected = {old: step.get(new, new) for old, new in (was.get("arguments") or {}).items()}
+    for old, new in step.items():
+        if old not in (was.get("arguments") or {}).values():
+            expected.setdefault(old, new)
+    successor = old_tool.name if succession is None else succession.new.name
+    if tool.name != successor:
+        yield _change(
+            tool, "may break", f"`{name}` is an alias of it, and was one of `{old_tool.name}`", old_tool, tool
+        )
+    elif (is_.get("arguments") or {}) != expected:
+        yield _change(tool, "may break", f"as `{name}` it renames other arguments", old_tool, tool)
+    elif was.get("removeAfter") != is_.get("removeAfter"):
+        until = [
+            f"up to version {each}" if each else "for good" for each in (was.get("removeAfter"), is_.get("removeAfter"))
+        ]
+        yield _change(tool, "cosmetic", f"it answered to `{name}` {until[0]}, and does {until[1]}", old_tool, tool)
+
+
+def _by_name(manifest: ir.Manifest) -> dict[str, tuple[ir.Tool, Mapping[str, Any]]]:
+    return {alias["name"]: (tool, alias) for tool in manifest.tools for alias in tool.aliases}
+
+
+def _change(
+    tool: ir.Tool, impact: Impact, message: str, old: ir.Tool | None, new: ir.Tool | None, why: str | None = None
+) -> Change:
+    before, now = (None if each is None else each.place / "stubwright" / "aliases" for each in (old, new))
+    return Change("SW525", "wire", impact, f"tool `{tool.name}`", message, before, now, why)

@@ -1,0 +1,60 @@
+"""Calls by an old name of a tool (`aliases` in a manifest): what the caller and the log are told of them.
+
+Takes the outcome of such a call; gives it with a note, so that whoever maintains the client learns the new name.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ..mcp.vocabulary import ALIAS_META_KEY
+from ..values.json import is_object
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Mapping
+
+    from ..mcp.aliases import Alias
+    from .core.outcomes import Outcome
+
+
+MIRRORS: Final[ContextVar[bool]] = ContextVar("mirrors", default=True)
+"""Whether the request under way has headers that mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header")."""
+
+
+def find_mirrored_schema(schema: Mapping[str, Any], alias: Alias | None) -> Mapping[str, Any] | None:
+    """Return the schema that the headers of a call are compared with; `None` if they are not compared.
+
+    Clients learn from the list which arguments to mirror, and an old name is not listed: a call by one need not have
+    such headers. If it has some, they must be right, under the old names of the arguments.
+    """
+    if alias is None:
+        return schema
+    properties = schema.get("properties")
+    if not MIRRORS.get() or not is_object(properties):
+        return None
+    old = {new: was for was, new in alias.arguments.items()}
+    return {**schema, "properties": {old.get(key, key): value for key, value in properties.items()}}
+
+
+class OldNames:
+    """The old names that one server was called by."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        """Take the log that is told of each, once."""
+        self._log = log
+        self._logged: set[str] = set()
+
+    def note(self, alias: Alias, outcome: Outcome) -> Outcome:
+        """Return an outcome whose result names the tool in `_meta`, under a key that no handler can take from it."""
+        if alias.name not in self._logged:
+            self._logged.add(alias.name)
+            until = "" if alias.remove_after is None else f"; the alias is removed after {alias.remove_after}"
+            self._log.warning("%s was called by its old name, %s%s", alias.tool, alias.name, until)
+        told = {"tool": alias.tool}
+        if alias.remove_after is not None:
+            told["removeAfter"] = alias.remove_after
+        meta = {**(outcome.result.get("_meta") or {}), ALIAS_META_KEY: told}
+        return replace(outcome, result={**outcome.result, "_meta": meta})
