@@ -1,7 +1,8 @@
 """Writes down what `stubwright-runtime` needs: run `python tests/support/dependencies.py` after a change of it.
 
 The requirements of the distributions that are installed are followed, whatever platform or Python they are for. Where
-one is not installed, its module is taken to be called like it.
+one is not installed, its module is taken to be called like it. What only the oldest supported versions need is added,
+so that the file is the same whichever supported versions are installed.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import metadata
+from typing import Final
 
 from packaging.requirements import Requirement
 
 from stubwright import dependencies
 
 RUNTIME = "stubwright-runtime"
+OLDER: Final = frozenset({"importlib-metadata", "sniffio", "zipp"})
+"""Needed by the oldest opentelemetry-api and anyio that we support, and no longer by those that are locked."""
 
 
 def needed() -> dict[str, list[str]]:
@@ -27,7 +31,7 @@ def needed() -> dict[str, list[str]]:
             modules[_normalized(distribution)].add(module)
     modules[RUNTIME] = {"stubwright_runtime"}  # an editable one has no list of its modules
     modules["stubwright"] = {"stubwright"}
-    names = sorted({*_closure(RUNTIME, frozenset({"all"})), "stubwright"})
+    names = sorted({*_closure(RUNTIME, frozenset({"all"})), *OLDER, "stubwright"})
     return {name: sorted(modules.get(name) or {name.replace("-", "_")}) for name in names}
 
 
