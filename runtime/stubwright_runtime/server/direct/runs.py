@@ -7,7 +7,7 @@ run, which goes on, in place of a handler to start. The run is what waits; what 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from ...mcp.errors import ProtocolError
 from ...mcp.vocabulary import LOG_LEVELS
@@ -15,7 +15,7 @@ from ...observability.logs import log
 from ..protocol.outgoing import DisconnectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...mcp.vocabulary import LogLevel
     from ..core.exchange import Result
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..protocol.outgoing import Outgoing
     from .clients import Client
 
+    Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 _LATE: Final = 1.0
 """Seconds in which the SDK begins to wait for a run, also where its client is gone already."""
@@ -63,6 +64,7 @@ class Run:
         task: The task that answers it.
         is_cancelled: Whether its client has cancelled it.
         is_passed_on: Whether the SDK has the request, so that it hears of a cancellation, too.
+        write: Makes the response of its result, if it is answered on a stream of events that is not the SDK's.
     """
 
     def __init__(self, request_id: str | int, hand_over: Callable[[Run], object] | None = None) -> None:
@@ -72,6 +74,7 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
         self.is_passed_on = False
+        self.write: Callable[[Result | ProtocolError], tuple[int, Headers, bytes]] | None = None
         self._ended = asyncio.Event()
         self._conversation: asyncio.Future[Conversation] | None = None
         self._result: asyncio.Future[Result | ProtocolError] | None = None

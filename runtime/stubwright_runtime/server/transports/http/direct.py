@@ -11,6 +11,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import Context, copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from ....mcp.errors import (
@@ -39,6 +40,7 @@ from ...features.wants import Wants
 from ...observability.instrumentation import is_observed
 from ...protocol.messages import Refusal, error_response, read
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
+from .events import messages_of, stream_run
 from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions
 from .uploads import SECONDS, SlowUploads
@@ -338,10 +340,13 @@ class DirectHttp:
             session.runs[run.id] = run
         run.task = task = asyncio.current_task()
         params = message.get("params")
-        way = DirectChannel(client, params, run)
+        outgoing = messages_of(run) if client.wants is None else None
+        way = DirectChannel(client, params, run, outgoing)
         exchange = DirectExchange(message["method"], params, run.id, True, client, way, peer, fault)
         if session is not None and opens:
             session.note_end = self._core.instrumentation.begin_session(exchange)
+        if outgoing is not None:
+            run.write = partial(self._response, client, session, exchange)
         if fault is None and not opens:  # which waits for nothing, and whose session is not there for the SDK
             self._moments.begin(run)
         result: Result | ProtocolError
@@ -374,7 +379,13 @@ class DirectHttp:
         return Response.of(status, self._direct.response(exchange, result), session)
 
     async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the SDK answer a request whose run goes on."""
+        """Answer a request whose run goes on as a stream of events; up to 2025-11-25, have the SDK do so."""
+        if run.write is not None:
+            try:
+                await stream_run(run, receive, send)
+            finally:
+                await run.leave()
+            return
         has_session = any(name == b"mcp-session-id" for name, _ in scope["headers"])
         is_gone = False
 
