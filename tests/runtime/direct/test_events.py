@@ -15,12 +15,12 @@ import pytest
 
 from conversations import request, usual
 from packages import generate, imported, manifest, tool
-from serving import WAYS, asgi
+from serving import WAYS
 from stubwright_runtime.server.transports.http import events
 
 REVISION = "2026-07-28"
 TOOLS = [tool(name, {}) for name in ("talk", "slow", "fail", "drop")]
-EVERY_WAY = pytest.mark.parametrize("way", [asgi, *WAYS], ids=["asgi", "httptools", "h11"])
+EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
 
 
 class Handlers:
@@ -41,10 +41,10 @@ class Handlers:
         return "slow"
 
     async def fail(self, args: Any, ctx: Any) -> str:
-        from stubwright_runtime.mcp.errors import ProtocolError
+        from mcp import MCPError
 
         await asyncio.sleep(0.2)
-        raise ProtocolError(-32602, "refused late")
+        raise MCPError(-32602, "refused late")
 
     async def drop(self, args: Any, ctx: Any) -> str:
         await ctx.progress(1)

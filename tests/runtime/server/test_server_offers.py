@@ -31,6 +31,8 @@ PIXEL = bytes(range(8))
 CITIES = [f"City {number}" for number in range(150)]
 PNG = base64.b64encode(PIXEL).decode()
 
+_REPLAY = "stubwright_runtime.server.transports.http.resumption.replay"
+
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> str:
@@ -670,7 +672,7 @@ async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
 
 
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
-    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive()
+    archive = importlib.import_module(_REPLAY).Archive()
     replay = archive.session(events=5)
     message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
     first = await replay.store_event("a", None)
@@ -696,7 +698,7 @@ async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleTy
 
 
 async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
-    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive()
+    archive = importlib.import_module(_REPLAY).Archive()
     replay = archive.session(size=2000)
     sent: list[Any] = []
 
@@ -710,7 +712,7 @@ async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
 
 
 async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleType) -> None:
-    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive(20_000)
+    archive = importlib.import_module(_REPLAY).Archive(20_000)
     big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
     sent: list[Any] = []
 
@@ -734,7 +736,7 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
 
 
 async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package: ModuleType) -> None:
-    archive = importlib.import_module("stubwright_runtime.server.transports.http.replay").Archive(30_000, 20_000)
+    archive = importlib.import_module(_REPLAY).Archive(30_000, 20_000)
     big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
     huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
 

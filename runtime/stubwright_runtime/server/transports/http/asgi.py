@@ -18,11 +18,11 @@ from ....values.sanitizing import clean
 from ...core.building import build_core
 from ...execution.threads import THREADS
 from ...toolsets import ASKED, HEADER
-from .awaited import Awaited
 from .direct import DirectHttp
 from .heads import Allowed
 from .health import routes as health_routes
 from .listener.direct import Endpoint
+from .resumption.awaited import Awaited
 from .sharing import Sharing
 from .streams import LISTENERS, LISTENERS_EACH, Streams
 

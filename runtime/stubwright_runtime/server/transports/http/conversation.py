@@ -21,8 +21,8 @@ from ...direct.keys import REVISION, WANTS
 from ...old_names import MIRRORS
 from ...server import PackageServer
 from .bad_requests import BadRequests
-from .replay import Archive
-from .resumption import Resumption, SharedReplay
+from .resumption.replay import Archive
+from .resumption.shared import Resumption, SharedReplay
 from .streams import Bounded
 from .uploads import Uploads
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ....sdk.http import EventStore
     from ...core.core import Core
-    from .awaited import Awaited
+    from .resumption.awaited import Awaited
     from .sessions import Session, Sessions
     from .streams import Streams
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from mcp_types import JSONRPCNotification
 from pydantic import PrivateAttr
 
-from ....observability.logs import log
-from ....sdk.http import EventMessage, EventStore
+from .....observability.logs import log
+from .....sdk.http import EventMessage, EventStore
 
 if TYPE_CHECKING:
     from typing import Self
 
     from mcp_types import JSONRPCMessage
 
-    from ....sdk.http import EventCallback
+    from .....sdk.http import EventCallback
 
 
 _TOTAL: Final = 64 * 1024 * 1024

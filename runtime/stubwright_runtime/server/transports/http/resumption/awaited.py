@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from ....state.store import Store
-    from .resumption import SharedReplay
+    from .....state.store import Store
+    from .shared import SharedReplay
 
 PATIENCE: Final = 20.0
 """Seconds that a client is kept waiting for an answer that another process may still give; then it comes again."""

@@ -20,10 +20,10 @@ import anyio
 from mcp_types import JSONRPCError, JSONRPCResponse
 from starlette.requests import Request
 
-from ....sdk.http import EventMessage, EventStore, TransportSecurityMiddleware
-from ....state.budget import BudgetExceeded
-from ....state.store import StateLost
-from ...core.principal import ANONYMOUS, current
+from .....sdk.http import EventMessage, EventStore, TransportSecurityMiddleware
+from .....state.budget import BudgetExceeded
+from .....state.store import StateLost
+from ....core.principal import ANONYMOUS, current
 from .awaited import LOOK, PATIENCE
 from .replay import Sent, text_of
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ....sdk.http import EventCallback, TransportSecuritySettings
-    from ....state.store import Store
+    from .....sdk.http import EventCallback, TransportSecuritySettings
+    from .....state.store import Store
     from .awaited import Awaited
 
 _KIND: Final = "event"
