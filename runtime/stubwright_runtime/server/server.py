@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from ..sdk.server import InitializationOptions
     from .core.core import Core
     from .core.lists import ResourceSwitches, Switches
-    from .features.wants import Wants
     from .observability.audit import Audit
-    from .transports.http.streams import Streams
+    from .protocol.wants import Wants
 
 _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
@@ -118,7 +117,7 @@ class PackageServer(Server[Any]):
         info = package.manifest["server"]
         self.core = core
         self.local: Wants | None = None
-        self._subscriptions = subscriptions = Subscriptions(core.changes, self._wants)
+        self._subscriptions = subscriptions = Subscriptions(core.changes, core.listeners.streams, self._wants)
         super().__init__(
             info["name"],
             version=info["version"],
@@ -177,10 +176,6 @@ class PackageServer(Server[Any]):
     def _wants(self, ctx: ServerRequestContext[Any, Any]) -> Wants | None:
         """What a client wants that has shaken hands already, without the SDK."""
         return self.local if ctx.request is None else ctx.request.scope.get(WANTS)
-
-    def limit_listeners(self, streams: Streams) -> None:
-        """Bound how many clients from 2026-07-28 on may listen for changes at once."""
-        self._subscriptions.streams = streams
 
     def _input_schema(self, called: str) -> Mapping[str, Any] | None:
         """The schema that the headers of a call are compared with: none if the tool is not there for the caller.

@@ -126,8 +126,11 @@ def conversations(draw: st.DrawFn) -> tuple[bool, list[Any]]:
 
 
 def is_read_alike(message: Any) -> bool:
-    """Whether the SDK does not take what the schema refuses; `test_messages.py` has these cases."""
-    return not any(
+    """Whether the SDK takes nothing that the schema refuses (`test_messages.py`), and there are no half characters.
+
+    These become U+FFFD over HTTP, too, as on stdio; the SDK refuses them in some places, and gives others back.
+    """
+    return "\\ud8" not in json.dumps(message) and not any(
         (key == "progressToken" and type(container[key]) in (bool, float))
         or (key == "listChanged" and type(container[key]) is not bool)
         for container, key in places(message)

@@ -60,9 +60,6 @@ ODD: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a malformed parameter": ("tools/call", {"name": 1}),
     "a later round": ("tools/call", {"name": "add", "arguments": {}, "requestState": "sealed"}),
 }
-CONVERSING: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "listening": ("subscriptions/listen", {"notifications": {}}),
-}
 
 
 @pytest.fixture(scope="module")
@@ -158,21 +155,41 @@ def test_odd_requests_need_no_conversation(what: str, stateless: bool, package: 
     assert not asyncio.run(converses(package, *opening, request(1, method, params, stateless=stateless)))
 
 
-@pytest.mark.parametrize("what", CONVERSING)
-def test_what_needs_a_conversation(what: str, package: ModuleType) -> None:
-    method, params = CONVERSING[what]
+def test_listening_needs_no_conversation(package: ModuleType) -> None:
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
+    wanted = {"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["docs://a"], "soon": 1}
+    listen = request("l", "subscriptions/listen", {"notifications": wanted}, stateless=True)
 
-    async def needed() -> bool:
-        async with core.lifespan():
+    async def told() -> Any:
+        async with core.lifespan(), asyncio.timeout(20):
             connection = Connection(core, sink)
-            await connection.take(Line(json.dumps(request(1, method, params, stateless=True)).encode()))
-            needs = connection._conversation is not None
+            await connection.take(Line(json.dumps(listen).encode()))
+            while not sink.lines:  # noqa: ASYNC110 - the sink says nothing
+                await asyncio.sleep(0)
+            for _ in range(2):  # of which the client hears once
+                await core.resources.updated("docs://a")
+            await core.resources.updated("docs://b")
+            await core.tools.disable("say")
+            await core.prompts.changed()
+            await asyncio.sleep(0.01)
+            assert connection._conversation is None
+            await connection.disconnect()
             await connection.close()
-        return needs
+        return sink.lines
 
-    assert asyncio.run(needed())
+    meta = {"io.modelcontextprotocol/subscriptionId": "l"}
+    acknowledged, updated, changed, answer = asyncio.run(told())
+    honored = {"toolsListChanged": True, "resourceSubscriptions": ["docs://a"]}
+    assert acknowledged["params"] == {"notifications": honored, "_meta": meta}
+    assert (updated["method"], updated["params"]) == (
+        "notifications/resources/updated",
+        {"uri": "docs://a", "_meta": meta},
+    )
+    assert (changed["method"], changed["params"]) == ("notifications/tools/list_changed", {"_meta": meta})
+    assert answer["id"] == "l"
+    assert answer["result"]["resultType"] == "complete"
+    assert answer["result"]["_meta"].items() >= meta.items()
 
 
 def test_changes_of_a_resource_are_told_without_a_conversation(package: ModuleType) -> None:

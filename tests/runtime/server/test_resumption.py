@@ -19,10 +19,11 @@ from mcp_types import JSONRPCNotification, JSONRPCResponse
 from starlette.responses import PlainTextResponse
 
 from stubwright_runtime.server.core.principal import Principal
+from stubwright_runtime.server.execution.streams import Streams, TooManyStreamsError
 from stubwright_runtime.server.transports.http.resumption import shared as resumption
 from stubwright_runtime.server.transports.http.resumption.awaited import Awaited
 from stubwright_runtime.server.transports.http.resumption.shared import Resumption, SharedReplay
-from stubwright_runtime.server.transports.http.streams import Bounded, Streams, TooManyStreamsError
+from stubwright_runtime.server.transports.http.streams import Bounded
 from stubwright_runtime.state.store import Store
 from stubwright_runtime.state.stores import store_at
 

@@ -21,12 +21,13 @@ from ..execution.slots import Slot
 from ..execution.threads import Threads
 from ..features.changes import Changes
 from ..features.input_requests import InputRequestRunner
-from ..features.wants import ChangeLog
+from ..features.listening import Listeners
 from ..handlers.lifespan import Lifespan
 from ..middlewares.in_flight import InFlight
 from ..middlewares.lost_store import LostStore
 from ..middlewares.request_state import EncryptedRequestState
 from ..observability.instrumentation import Instrumentation
+from ..protocol.wants import ChangeLog
 from ..toolsets import Toolsets
 from .call_state import CURRENT
 from .exchange import chain
@@ -79,6 +80,7 @@ class Core:
         changes: What changed of the lists.
         publishers: Those who tell clients of changes.
         streams: What ends the streams on which they are told, each with its answer.
+        listeners: The streams of clients from 2026-07-28 on.
         identity: What the server says that it is (MCP 2026-07-28, schema, `Implementation`).
         has_sessions: Whether there are connections, up to 2025-11-25, that outlive a request.
     """
@@ -106,6 +108,7 @@ class Core:
         self.changes = ChangeLog()
         self.publishers: list[Publish] = []
         self.streams: list[Callable[[], None]] = []
+        self.listeners = Listeners(self)
         self.lifespan = Lifespan(
             handlers,
             partial(_kept, package, store),

@@ -105,8 +105,8 @@ class Direct:
         """Tell whether what a valid request is about needs no conversation, as far as the manifest says."""
         method: str = message["method"]
         params = message.get("params") or {}
-        if method == LISTENING:
-            return False
+        if method == LISTENING:  # of tasks, the SDK tells
+            return self._core.tasks is None or not params["notifications"].get("taskIds")
         if self._core.tasks is None or method != "tools/call":
             return True
         package = self._core.package
@@ -159,6 +159,8 @@ class Direct:
                 return self._initialize(params)
             case "server/discover":
                 return self._discover(exchange.revision)
+            case method if method == LISTENING:
+                return await self._listen(exchange, params["notifications"])
         if not self._serves(exchange.method):
             raise unknown_method(exchange.method)
         if not exchange.is_shaken:
@@ -169,6 +171,15 @@ class Direct:
             else:
                 exchange.sender.wants.uris.discard(params["uri"])
         return {}
+
+    async def _listen(self, exchange: DirectExchange, wanted: Mapping[str, Any]) -> Result:
+        """Tell of changes on the stream of a request (MCP 2026-07-28, basic/utilities/subscriptions)."""
+        if exchange.id is None or exchange.way.outgoing is None:
+            raise invalid()
+        listening = self._core.listeners.listen(
+            exchange.id, wanted, exchange.way.outgoing, over_http=exchange.over_http
+        )
+        return self._core.stamp(await listening, exchange.revision)
 
     def _serves(self, method: str) -> bool:
         """Tell whether a method of the handshake's era is served, by a part or here."""

@@ -16,13 +16,13 @@ from ...mcp.vocabulary import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
 )
-from ..features.wants import Wants
+from ..protocol.wants import Wants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...mcp.vocabulary import LogLevel
-    from ..features.wants import ChangeLog
+    from ..protocol.wants import ChangeLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,9 @@ class DirectChannel:
 
     A client that has disconnected cannot be told anything more: what it would have been told is dropped, and the
     handler goes on. What needs an answer fails.
+
+    Attributes:
+        outgoing: The messages to it; without that, the SDK has to be asked for them.
     """
 
     def __init__(
@@ -186,7 +189,7 @@ class DirectChannel:
         self._client = client
         self._params = params
         self._run = run
-        self._outgoing = outgoing
+        self.outgoing = outgoing
         self._urls = urls
 
     @property
@@ -200,11 +203,11 @@ class DirectChannel:
         token = meta.get("progressToken")
         if token is None:
             return
-        if self._outgoing is not None:
+        if self.outgoing is not None:
             known = {"total": total, "message": message}
             told = {key: value for key, value in known.items() if value is not None}
             progress = {"progressToken": token, "progress": done, **told}
-            await self._outgoing.notify("notifications/progress", progress)
+            await self.outgoing.notify("notifications/progress", progress)
         elif (conversation := await self._reach()) is not None:
             await conversation.progress(done, total, message)
 
@@ -213,9 +216,9 @@ class DirectChannel:
         wanted = self._client.listens_to
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
-        if self._outgoing is not None:
+        if self.outgoing is not None:
             source = {} if logger is None else {"logger": logger}
-            await self._outgoing.notify("notifications/message", {"level": level, "data": data, **source})
+            await self.outgoing.notify("notifications/message", {"level": level, "data": data, **source})
         elif (conversation := await self._reach()) is not None:
             await conversation.log(level, data, logger)
 
@@ -234,24 +237,24 @@ class DirectChannel:
 
     async def release(self) -> None:
         """Close the stream of the request, where the caller can come back for the response."""
-        if self._outgoing is None and (conversation := await self._reach()) is not None:
+        if self.outgoing is None and (conversation := await self._reach()) is not None:
             await conversation.release()
 
     async def request(self, request: Any, result: Any) -> Any:
         """Ask it something."""
-        if self._outgoing is not None:
-            return await self._outgoing.ask(request, result)
+        if self.outgoing is not None:
+            return await self.outgoing.ask(request, result)
         return await (await self._run.conversation()).request(request, result)
 
     async def asked_to_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""
-        if self._outgoing is None:
+        if self.outgoing is None:
             await (await self._run.conversation()).asked_to_visit(elicitation)
         elif self._urls is not None:
-            self._urls.add(elicitation, self._outgoing)
+            self._urls.add(elicitation, self.outgoing)
 
     async def visited(self, elicitation: str) -> bool:
         """Tell it that all is done at a URL."""
-        if self._outgoing is None:
+        if self.outgoing is None:
             return await (await self._run.conversation()).visited(elicitation)
         return self._urls is not None and await self._urls.complete(elicitation)

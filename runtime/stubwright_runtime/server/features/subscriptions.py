@@ -30,9 +30,9 @@ from ...sdk.subscriptions import (
 )
 from ..core.lists import Change, Kind
 from ..core.principal import current, local
+from ..execution.streams import Streams, TooManyStreamsError
 from ..middlewares.expiry import own_seconds_left
-from ..transports.http.streams import LISTENERS, LISTENERS_EACH, Streams, TooManyStreamsError
-from .wants import ChangeLog, Wants, check_subscriptions
+from ..protocol.wants import ChangeLog, Wants, check_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,19 +53,23 @@ class Subscriptions:
     """The connections of one server."""
 
     def __init__(
-        self, changes: ChangeLog, known: Callable[[ServerRequestContext[Any, Any]], Wants | None] = lambda _: None
+        self,
+        changes: ChangeLog,
+        streams: Streams,
+        known: Callable[[ServerRequestContext[Any, Any]], Wants | None] = lambda _: None,
     ) -> None:
         """Start with none.
 
         Args:
             changes: What changed until now.
+            streams: How many clients from 2026-07-28 on may listen at once.
             known: What a client wants that has shaken hands without the SDK.
         """
         self._known = known
         self._bus = InMemorySubscriptionBus()
         self._wants: dict[int, Wants] = {}
         self._changes = changes
-        self.streams = Streams(LISTENERS, LISTENERS_EACH)
+        self._streams = streams
         self._open: set[ListenHandler] = set()
 
     def knows(self, ctx: ServerRequestContext[Any, Any]) -> bool:
@@ -88,7 +92,7 @@ class Subscriptions:
             raise MCPError(refusal.code, refusal.message) from None
         over_http = ctx.request is not None
         try:
-            with self.streams.opened(current(over_http=over_http, user=_USER)):
+            with self._streams.opened(current(over_http=over_http, user=_USER)):
                 return await self._listen(ctx, params, own_seconds_left() if over_http else None)
         except TooManyStreamsError as refusal:
             if ctx.request is not None:

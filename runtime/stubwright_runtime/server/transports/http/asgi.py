@@ -16,6 +16,7 @@ from ....observability.logs import named_after, redact_library_logs
 from ....state.store import MEMORY
 from ....values.sanitizing import clean
 from ...core.building import build_core
+from ...execution.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
 from ...toolsets import ASKED, HEADER
 from .direct import DirectHttp
@@ -24,7 +25,6 @@ from .health import routes as health_routes
 from .listener.direct import Endpoint
 from .resumption.awaited import Awaited
 from .sharing import Sharing
-from .streams import LISTENERS, LISTENERS_EACH, Streams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,7 +122,7 @@ def asgi_app(
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     shared = Sharing(allowed_origins)
     origins += shared.origins
-    streams = Streams(max_listeners, max_listeners_each)
+    core.listeners.streams = Streams(max_listeners, max_listeners_each)
     awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
 
     def converse(sessions: Sessions, endpoint: ASGIApp) -> Conversations:
@@ -130,7 +130,6 @@ def asgi_app(
 
         return Conversations(
             core,
-            streams,
             awaited,
             hosts=hosts,
             origins=origins,

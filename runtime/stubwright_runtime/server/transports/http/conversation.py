@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ...core.core import Core
     from .resumption.awaited import Awaited
     from .sessions import Session, Sessions
-    from .streams import Streams
 
 _RETRY: Final = 1000
 """Milliseconds after which a client that lost its stream should come back."""
@@ -56,7 +55,6 @@ class Conversations:
     def __init__(
         self,
         core: Core,
-        streams: Streams,
         awaited: Awaited | None,
         *,
         hosts: list[str],
@@ -72,7 +70,6 @@ class Conversations:
 
         Args:
             core: The server.
-            streams: The streams that only wait.
             awaited: Who waits for messages of sessions of other processes, where state is shared.
             hosts: The hosts to answer.
             origins: The origins to answer.
@@ -84,7 +81,6 @@ class Conversations:
             endpoint: Answers each message of a batch.
         """
         server = PackageServer(core)
-        server.limit_listeners(streams)
         security = TransportSecuritySettings(
             enable_dns_rebinding_protection=is_protected, allowed_hosts=hosts, allowed_origins=origins
         )

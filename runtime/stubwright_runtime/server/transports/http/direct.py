@@ -12,7 +12,7 @@ import json
 from contextlib import asynccontextmanager, nullcontext
 from contextvars import Context, copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from ....mcp.errors import (
     HEADER_MISMATCH,
@@ -35,11 +35,12 @@ from ...direct.clients import Client
 from ...direct.keys import HANDED_OVER, WANTS, WIRE
 from ...direct.moments import Moments
 from ...direct.runs import CANCELLED, DirectChannel, Run
+from ...execution.streams import AGAIN, TooManyStreamsError
 from ...execution.watchdog import watched_loop
-from ...features.wants import Wants
 from ...observability.instrumentation import is_observed
 from ...protocol.messages import Refusal, error_response, read
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
+from ...protocol.wants import Wants
 from .events import messages_of, stream_run
 from .heads import LARGEST, find_foreign, read_head, with_plain_type
 from .sessions import Sessions
@@ -374,9 +375,13 @@ class DirectHttp:
     def _response(
         self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError
     ) -> Response:
-        is_error = isinstance(result, ProtocolError) and client.wants is None
-        status = _STATUS.get(cast("ProtocolError", result).code, 200) if is_error else 200
-        return Response.of(status, self._direct.response(exchange, result), session)
+        body = self._direct.response(exchange, result)
+        if not isinstance(result, ProtocolError) or client.wants is not None:
+            return Response.of(200, body, session)
+        if isinstance(result, TooManyStreamsError):
+            response = Response.of(result.status, body)
+            return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % AGAIN)))
+        return Response.of(_STATUS.get(result.code, 200), body)
 
     async def _hand_over(self, run: Run, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose run goes on as a stream of events; up to 2025-11-25, have the SDK do so."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
     from ...core.core import Core
-    from ...features.wants import Wants
+    from ...protocol.wants import Wants
     from .due import Due
     from .wire import Output
 

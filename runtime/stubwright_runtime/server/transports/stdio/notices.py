@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...core.lists import Change
 
 if TYPE_CHECKING:
-    from ...features.wants import ChangeLog, Wants
     from ...protocol.outgoing import Outgoing
+    from ...protocol.wants import ChangeLog, Wants
 
 _Notice: TypeAlias = "tuple[str, str | None]"
 """A notification: its method, and the URI of a resource."""

@@ -1,0 +1,78 @@
+"""How many streams callers may have open that only wait, and what those hear who want one more.
+
+Takes callers; gives each a place for as long as a stream of theirs is open, or refuses it. Over HTTP a refusal has the
+status and the headers that say when to come again; on standard input and output its words alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.errors import INTERNAL_ERROR, ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, MutableMapping
+
+    from ..core.principal import Principal
+
+LISTENERS: Final = 1000
+"""Streams of `subscriptions/listen` that may be open."""
+
+LISTENERS_EACH: Final = 100
+"""How many of these one caller may have."""
+
+AGAIN: Final = 5
+"""Seconds after which a caller that is refused may try again."""
+
+REFUSED: Final = "stubwright.refused"
+"""Where the scope of a request says why it was refused."""
+
+
+class TooManyStreamsError(ProtocolError):
+    """A stream more than may be open.
+
+    Attributes:
+        status: The status of the answer over HTTP.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        """Say what the caller is told."""
+        super().__init__(INTERNAL_ERROR, message)
+        self.status = status
+
+    def note(self, scope: MutableMapping[str, Any]) -> None:
+        """Have the answer to a request say it in its status, too."""
+        scope[REFUSED] = self
+
+
+class Streams:
+    """The open streams of one kind."""
+
+    def __init__(self, most: int, each: int) -> None:
+        """Say how many there may be, and how many of one caller. Callers whom nothing tells apart share the first.
+
+        Raises:
+            ValueError: One of the two is not positive.
+        """
+        if most < 1 or each < 1:
+            raise ValueError(f"at least one stream must be allowed, not {min(most, each)}")
+        self._most = most
+        self._each = each
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def opened(self, principal: Principal) -> Generator[None, None, None]:
+        """Count a stream for as long as it is open. Raises TooManyStreamsError."""
+        if principal.kind != "anonymous" and self._open[principal.key] >= self._each:
+            raise TooManyStreamsError(f"You have {self._each} streams open. Close one first, or try again later.", 429)
+        if self._open.total() >= self._most:
+            raise TooManyStreamsError("The server has too many open streams. Try again later.", 503)
+        self._open[principal.key] += 1
+        try:
+            yield
+        finally:
+            self._open[principal.key] -= 1
+            if not self._open[principal.key]:
+                del self._open[principal.key]
