@@ -208,12 +208,12 @@ class Primitive:
 
 
 def is_handled(extension: Mapping[str, Json]) -> bool:
-    """Whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
+    """Tell whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
     return not extension.keys() & _CONTENT
 
 
 def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
-    """Whether they have one that completes its arguments."""
+    """Tell whether the handlers have a method that completes its arguments."""
     return "handler" in (extension.get("complete") or {}).values()
 
 

@@ -53,7 +53,7 @@ def patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
 
 
 def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """The arguments of a tool that its API sets, with the places that say so, the strongest last.
+    """Yield the arguments of a tool that its API sets, with the places that say so, the strongest last.
 
     They are those under `bind`, and those that a tool sends as a header or a parameter that the API has for all calls.
 
@@ -80,7 +80,7 @@ def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Itera
 
 
 def without(examples: Json, binds: Mapping[str, Json]) -> list[Json]:
-    """A tool's examples without the arguments that its API sets."""
+    """Return a tool's examples without the arguments that its API sets."""
     return [
         {
             **example,

@@ -63,7 +63,7 @@ class Declared:
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
+        """Return where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -110,7 +110,7 @@ class Resolved:
         return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
-        """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
+        """Yield the outlines of `inputSchema` and, where there is one, `outputSchema`."""
         for field in vocabulary.SCHEMAS:
             outline = self.outlines.get(tool.place / field)
             if outline is not None:
@@ -240,7 +240,7 @@ def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, .
 
 
 def meant(use: str, tool: Declared, names: Container[str]) -> str:
-    """The tool that `tool` calls `use`: one that came through the same prefixes, else one of that very name."""
+    """Return the tool that `tool` calls `use`: one with the same prefixes, otherwise one of that very name."""
     return tool.prefix + use if tool.prefix + use in names else use
 
 
@@ -276,13 +276,13 @@ def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Jso
 
 
 def entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """What one list of one document holds, with places."""
+    """Yield what one list of one document holds, with places."""
     for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
         yield Place(path, (section.name, index)), entry
 
 
 def manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """The entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
+    """Return the entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
@@ -297,7 +297,7 @@ def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Jso
 
 
 def package_place(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Where the package of the manifest at `entry` gets its name."""
+    """Return where the package of the manifest at `entry` gets its name."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 
@@ -340,5 +340,5 @@ def _declared(
 
 
 def to_json(value: Json) -> bytes:
-    """A value as JSON, the same for the same value in the same order."""
+    """Return a value as JSON, the same for the same value in the same order."""
     return pydantic_core.to_json(value)  # `json` takes several times as long

@@ -38,7 +38,7 @@ _NEXT: Final[Mapping[str, Json]] = {
 
 
 def shaped(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
-    """A schema of a tool as it goes on the wire.
+    """Return a schema of a tool as it goes on the wire.
 
     Args:
         field: `inputSchema` or `outputSchema`.
@@ -81,7 +81,7 @@ def _given(schema: Json, http: Mapping[str, Json]) -> Json:
 
 
 def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """What is said of headers: each may be missing."""
+    """Return what is said of headers: each may be missing."""
     if not headers:
         return {}
     kinds = {
@@ -92,7 +92,7 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _items(making: Selecting, page: Mapping[str, Json], tree: Tree) -> Json:
-    """The schema of an item of a page."""
+    """Return the schema of an item of a page."""
     schemas: list[Json] | None = [making.root]
     here: Tree | None = tree
     for step in steps_of(page.get("items", "")):

@@ -50,7 +50,7 @@ class Diagnostic:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether one of them stops the compiler."""
+    """Tell whether one of them stops the compiler."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 

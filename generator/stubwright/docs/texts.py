@@ -18,7 +18,7 @@ def escape_invisible(text: str) -> str:
 
 
 def split_name(name: str) -> list[str]:
-    """A name as people can read it, split after the separators inside it: `get_weather` gives `get_` and `weather`."""
+    """Split a name after its separators, for people to read: `get_weather` gives `get_` and `weather`."""
     readable = escape_invisible(name)
     ends = [0, *(match.end() for match in _SEPARATORS.finditer(readable)), len(readable)]
     return [readable[start:end] for start, end in itertools.pairwise(ends)]

@@ -44,12 +44,12 @@ class Module:
     places: tuple[tuple[str, Place], ...]
 
     def place(self, cls: str) -> Place:
-        """The place of the schema that a class is made from."""
+        """Return the place of the schema that a class is made from."""
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
 def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
-    """The modules of models of a manifest, what others import first.
+    """Return the modules of models of a manifest, what others import first.
 
     Args:
         manifest: The manifest.

@@ -104,7 +104,7 @@ def workers() -> Iterator[Workers | None]:
 
 
 def worthwhile() -> bool:
-    """Whether workers can save time: there is a processor for one, and something to load."""
+    """Tell whether workers can save time: there is a processor for one, and something to load."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 

@@ -48,7 +48,7 @@ def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Rol
 
 
 def items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
-    """The entries of the mapping or list at `steps`; none where there is no such thing."""
+    """Yield the entries of the mapping or list at `steps`; none if there is no such thing."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, dict):

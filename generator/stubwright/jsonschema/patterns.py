@@ -44,7 +44,7 @@ class UnreadableError(Exception):
 
 
 def make_text(pattern: str, chance: Random) -> str:
-    """A text that the pattern most likely matches.
+    """Return a text that the pattern most likely matches.
 
     Raises:
         UnreadableError: There is a part that is not read.
@@ -153,7 +153,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """The characters that an escape stands for; none for the edge of a word."""
+        """Return the characters that an escape stands for; none for the edge of a word."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]
@@ -173,7 +173,7 @@ class _Reader:
         return char
 
     def _read_class(self) -> str:
-        """The characters of a class, in a fixed order."""
+        """Return the characters of a class, in a fixed order."""
         negated = self._accept("^")
         chars = ""
         while not self._accept("]"):

@@ -53,7 +53,7 @@ class Project:
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
-    """The project around the working folder; None where there is none, or its table is wrong.
+    """Return the project around the working folder; None if there is none, or its table is wrong.
 
     It is looked for in each folder above, but not outside the repository.
     """
@@ -66,7 +66,7 @@ def find() -> tuple[Project | None, list[Diagnostic]]:
 
 
 def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
-    """The project in `folder`; None where its `pyproject.toml` is not there, has no such table, or is wrong."""
+    """Return the project in `folder`; None if its `pyproject.toml` is not there, has no such table, or is wrong."""
     file = (folder / FILE).as_posix()
     try:
         text = Path(file).read_text("utf-8")
@@ -181,7 +181,7 @@ class _Keys:
     table: str
 
     def span(self, key: str | None = None) -> Span:
-        """The place of a key, or of the table's own header where the key is not found."""
+        """Return the place of a key, or of the table's own header where the key is not found."""
         inside = False
         header = _line(self.file, 1)
         for number, row in enumerate(self.text.splitlines(), 1):
@@ -267,5 +267,5 @@ def _line(file: str, line: int) -> Span:
 
 
 def _relative(path: Path) -> str:
-    """A path from the working folder, but where it was absolute."""
+    """Return a path from the working folder, but where it was absolute."""
     return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

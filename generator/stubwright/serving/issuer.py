@@ -39,7 +39,7 @@ class Issuer:
         return json.dumps({**key, "kid": self._id, "alg": _ALGORITHM, "use": "sig"}, sort_keys=True)
 
     def token(self, auth: Mapping[str, Any], subject: str, scopes: Sequence[str]) -> str:
-        """An access token (RFC 9068).
+        """Return an access token (RFC 9068).
 
         Args:
             auth: The manifest's `auth`, whose issuer and audience it names.

@@ -40,7 +40,7 @@ class AddressError(Exception):
 
 
 def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
-    """Why a server cannot be made, as Python or the server says; None if it can.
+    """Return why a server cannot be made, as Python or the server says; None if it can.
 
     Args:
         launch: How it is started.
@@ -186,7 +186,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server. It writes no bytecode: after two saves in one second, that could be the first."""
+    """Return the environment of a server. It writes no bytecode, which two saves within a second make stale."""
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.environment({**_own_path(), **variables})}
 

@@ -25,12 +25,12 @@ class Marks:
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
     def of(self, thing: Object) -> tuple[str, ...]:
-        """The redacted properties of an object, sorted; not all of them need be among those that it names."""
+        """Return the redacted properties of an object, sorted; not all of them need be among those that it names."""
         return tuple(sorted(self.properties.get(thing, ())))
 
 
 def marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
-    """What `ways` lead to from the root of a document.
+    """Return what `ways` lead to from the root of a document.
 
     A value that gets no class of its own is redacted as a whole, in the object that holds it, since more than what a
     way means may stand there; a text that is JSON, for one.

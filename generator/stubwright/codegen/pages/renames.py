@@ -85,7 +85,7 @@ def current_names(name: str, renamed: Mapping[str, str], known: Collection[str])
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:
-    """What a tool, resource or prompt says of itself but for its name; None where that is too little to know it by."""
+    """Return how a tool, resource or prompt is described, without its name; None if it cannot be told by that."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

@@ -32,13 +32,13 @@ class Home:
     names: tuple[Name, ...]
 
     def imported(self, indent: int = 0) -> Code:
-        """The lines that import the names; those of `DATES` under another name, each on a line of its own."""
+        """Return the lines that import the names; those of `DATES` under another name, each on a line of its own."""
         renamed = [code("{} as {}", DATES[name], name) for name in self.names if name in DATES]
         plain = [name for name in self.names if name not in DATES]
         return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
 
     def exported(self, indent: int = 0) -> Code:
-        """The lines that import the names into a package that means to export them."""
+        """Return the lines that import the names into a package that means to export them."""
         return self._lines([[code("{} as {}", name, name)] for name in self.names], indent)
 
     @property
@@ -71,7 +71,7 @@ def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
 
 
 def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
-    """The homes of names by their modules, both in their order; a module without names is left out."""
+    """Return the homes of names by their modules, both in their order; a module without names is left out."""
     return tuple(
         Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=import_order))))
         for module in sorted(table, key=_module_order)
@@ -100,7 +100,7 @@ _FAR: Final = 100  # more than folders lie in each other
 
 
 def _natural(text: str) -> _Natural:
-    """A text as a key to sort it by in which numbers count as such, those with a leading zero digit by digit."""
+    """Return a key that sorts texts with numbers by value, and those with a leading zero digit by digit."""
     return tuple(
         (
             (ord("0"), part[0] != "0", len(part) if part[0] != "0" else 0, part)

@@ -25,7 +25,7 @@ _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def literal(value: Json | tuple[Json, ...]) -> Code:
-    """The expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
+    """Return the expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
 
     Raises:
         TypeError: The value is none of these.
@@ -62,7 +62,7 @@ def _as_literal(string: re.Match[str]) -> str:
 
 
 def docstring(text: str, indent: int = 0) -> Code:
-    """The docstring with this text, for a line that is indented by `indent` spaces. Lines are kept, none is wrapped."""
+    """Return the docstring with this text, for a line that is indented by `indent` spaces. Lines stay as they are."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
@@ -72,13 +72,13 @@ def docstring(text: str, indent: int = 0) -> Code:
 
 
 def comment(text: str) -> Code:
-    """The comment with this text, on one line, which says nothing to Python about how to read the file."""
+    """Return the comment with this text, on one line, which says nothing to Python about how to read the file."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")
 
 
 def _string(text: str) -> str:
-    """A string in double quotes, or in single quotes where that saves escapes."""
+    """Return a string in double quotes, or in single quotes where that saves escapes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'

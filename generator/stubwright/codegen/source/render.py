@@ -40,7 +40,7 @@ class Page:
 
 
 def header(source: str, command: str) -> Code:
-    """The lines on top of each generated file: the source, the command, and nothing that changes.
+    """Return the lines on top of each generated file: the source, the command, and nothing that changes.
 
     The last one keeps a project's own formatter, with lines of another length, from editing the file.
     """
@@ -61,7 +61,7 @@ def method(planned: ClientMethod) -> Code:
 
 
 def responses(client: Name, tools: Sequence[Name]) -> Code:
-    """The class of the responses of a client.
+    """Return the class of the responses of a client.
 
     Args:
         client: The class of the client.
@@ -72,7 +72,7 @@ def responses(client: Name, tools: Sequence[Name]) -> Code:
 
 
 def toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequence[Name]) -> Code:
-    """The class of a toolset's client.
+    """Return the class of a toolset's client.
 
     Args:
         client: The class of the client of all tools.
@@ -87,7 +87,7 @@ def toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequ
 
 
 def tasks(client: Name, tools: Sequence[Name]) -> Code:
-    """The class of the tasks of a client.
+    """Return the class of the tasks of a client.
 
     Args:
         client: The class of the client.
@@ -98,17 +98,17 @@ def tasks(client: Name, tools: Sequence[Name]) -> Code:
 
 
 def response(planned: ClientMethod) -> Code:
-    """The method of a tool in the class of responses, formatted as `method` does it."""
+    """Return the method of a tool in the class of responses, formatted as `method` does it."""
     return method(replace(planned, gives_response=True, gives_pages=False))
 
 
 def task(planned: ClientMethod) -> Code:
-    """The method of a tool in the class of tasks, formatted as `method` does it."""
+    """Return the method of a tool in the class of tasks, formatted as `method` does it."""
     return method(replace(planned, gives_task=True, gives_pages=False))
 
 
 def python(source: Code) -> Code:
-    """A part of a Python file as Black writes it.
+    """Format a part of a Python file as Black writes it.
 
     Templates and literals are laid out as Black has them, so that only a part with a line of code that is too long
     needs Black itself. A part may be indented as a whole.
@@ -139,7 +139,7 @@ _INSIDE = "class _:\n"
 
 
 def _widest(line: str) -> int:
-    """The most columns that Black may see in a line: characters beyond ASCII can be two wide."""
+    """Return the most columns that Black may see in a line: characters beyond ASCII can be two wide."""
     return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
 
 
@@ -161,7 +161,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
-    """What stands between brackets, as Black has it.
+    """Lay out what stands between brackets as Black does.
 
     All on one line if that is short enough, else all on a line of its own, else each item on one, as also a single one.
     An item that is itself a list has the entries of a dictionary.
@@ -188,7 +188,7 @@ def _item(item: Code | tuple[Code, ...], indent: int) -> Code:
 
 
 def _entry(names: Sequence[Code], key: str, indent: int) -> Code:
-    """An entry of a dictionary whose value is a tuple, as Black has it."""
+    """Lay out an entry of a dictionary whose value is a tuple as Black does."""
     listed = code("({},)" if len(names) == 1 else "({})", join(", ", names))
     line = code("{}: {},", literals.literal(key), listed)
     is_long = indent + len(line) > LINE_LENGTH
@@ -200,7 +200,7 @@ def _margin(indent: int) -> Code:
 
 
 def environment(folder: str) -> jinja2.Environment:
-    """The templates of one folder; what they are given is written as it is if it is source, and else refused."""
+    """Return the environment of one folder's templates: source is written as it is, and anything else is refused."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(package_data.TEMPLATES / folder),
         undefined=jinja2.StrictUndefined,

@@ -64,7 +64,7 @@ class Output(io.TextIOWrapper):
 
     @classmethod
     def of(cls, stream: TextIO | None) -> Output:
-        """The stream in place of Python's own, which is None where the shell closed it."""
+        """Return the stream in place of Python's own, which is None if the shell closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
         through = getattr(stream, "write_through", False)  # as with `python -u`
@@ -90,7 +90,7 @@ class Output(io.TextIOWrapper):
 
 
 def reason(error: OSError) -> str:
-    """Why a file cannot be read or written, for people."""
+    """Return why a file cannot be read or written, for people."""
     why = error.strerror or str(error)
     return f"{why} (`{error.filename}`)" if error.filename else why
 
@@ -328,7 +328,7 @@ class Printer:
 
 
 def _list_files(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
-    """The files of each manifest, with their digests."""
+    """Return the files of each manifest, with their digests."""
     return {name: entry.files for name, entry in lock.manifests.items()}
 
 

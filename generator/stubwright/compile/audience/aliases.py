@@ -60,7 +60,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _prefix(tool: Declared) -> str:
-    """What stands before an old name: in an overlay, the tool's name as it is there lacks the same."""
+    """Return what stands before an old name: in an overlay, the tool's name as it is there lacks the same."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
             return tool.name.removesuffix(str(name))

@@ -51,7 +51,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def lower(resolved: Resolved) -> dict[str, Json]:
-    """The toolsets as the package's `manifest.json` has them, with the names of their tools."""
+    """Return the toolsets as the package's `manifest.json` has them, with the names of their tools."""
     names = [tool.name for tool in resolved.tools]
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
     lowered = {}

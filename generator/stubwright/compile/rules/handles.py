@@ -65,7 +65,7 @@ def placed(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
-    """The marks in the schemas of one tool."""
+    """Check the marks in the schemas of one tool."""
     bound = tool.extension.get("bind") or {}
     for field, outline in resolved.schemas(tool):
         for each, pointer in _marked(outline, resolved):
@@ -78,7 +78,7 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A handle ends: after a time where nobody can be told from others, and not before it could be idle for as long.
+    """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time is over.
 
     Whoever has the id of a handle that nobody owns has what it stands for, and what never ends fills the store (MCP
     2026-07-28, server/tools, on state handles).
@@ -118,7 +118,7 @@ def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Jso
 
 
 def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
-    """The marks in a schema and in what it leads to."""
+    """Yield the marks in a schema and in what it leads to."""
     for each in resolved.closure(root):
         yield from ((each, pointer) for pointer, schema in each.having(HANDLE) if isinstance(schema[HANDLE], str))
 
@@ -129,7 +129,7 @@ def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
 
 
 def _is_text(document: Document, pointer: Pointer) -> bool:
-    """Whether what stands at a place is a text, or nothing."""
+    """Tell whether what stands at a place is a text, or nothing."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}
 

@@ -44,7 +44,7 @@ _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
 def names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
+    """Check that the value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
     for place, _, schema in _carriers(resolved):
         value = schema[HEADER]
         if isinstance(value, str) and TOKEN.fullmatch(value):
@@ -83,7 +83,7 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def types(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The property is a string, an integer or a boolean."""
+    """Check that the property is a string, an integer or a boolean."""
     for place, _, schema in _carriers(resolved):
         kind = schema.get("type")
         if kind in _TYPES:
@@ -117,7 +117,7 @@ def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A secret, or data of a person, SHOULD NOT be mirrored: headers are read and logged on the way."""
+    """Check that no secret or personal data is mirrored (SHOULD NOT): headers are read and logged on the way."""
     for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
             continue

@@ -72,7 +72,7 @@ def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _classes(declared: Declared) -> Iterator[str]:
-    """The classes of a declaration beside those of a tool's arguments and result."""
+    """Yield the classes of a declaration beside those of a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
         yield naming.context_class(declared.names)
@@ -128,7 +128,7 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """The type of the ids of each kind of handle is called like nothing else, and so is the kind itself in Python."""
+    """Check that the type of the ids of each kind of handle has a unique name, and the kind itself in Python."""
     first: dict[str, Place] = {}
     for path, manifest in manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
@@ -147,7 +147,7 @@ def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagno
 
 
 def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A `pythonName` is a name that nothing else needs."""
+    """Check that a `pythonName` is a name that nothing else needs."""
     for tool in resolved.declared:
         name = tool.extension.get("pythonName")
         if name is None:
@@ -173,7 +173,7 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def package(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The package can be imported, and hides no other."""
+    """Check that the package can be imported, and hides no other."""
     name, place = _package(resolved)
     written = "package" in place.pointer
     suggestion = naming.package(resolved.entry["server"]["name"])
@@ -193,7 +193,7 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _package(resolved: Resolved) -> tuple[str, Place]:
-    """The package's name, and where it comes from."""
+    """Return the package's name, and where it comes from."""
     written = (resolved.entry.get("python") or {}).get("package")
     name = written or naming.package(resolved.entry["server"]["name"])
     return name, package_place(resolved.bundle.entry, resolved.entry)
@@ -250,7 +250,7 @@ def features(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
+    """Check that a tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
         if not _ALLOWED.fullmatch(tool.name):

@@ -65,7 +65,7 @@ def finite(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A schema and what it refers to are of one dialect, and so is everything in it."""
+    """Check that a schema, everything in it and everything that it refers to are of one dialect."""
     for outline in resolved.everything():
         for reference in outline.references:
             if isinstance(reference.target, Shared) and not is_completion(outline.place):
@@ -115,7 +115,7 @@ def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> bool:
-    """Whether a reference to a shared schema stands below an `$id` that is not the root's of a tool's own schema."""
+    """Tell whether a reference to a shared schema is below an `$id` other than the root's of a tool's own schema."""
     if not isinstance(reference.target, Shared):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place

@@ -23,7 +23,7 @@ def possible(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What is asked before a task belongs to a tool that runs as one, and is a form: only its handler knows a URL."""
+    """Check that a question before a task is a form, of a tool that runs as a task: only the handler knows a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
     for declared in resolved.declared:

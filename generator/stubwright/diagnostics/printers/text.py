@@ -32,7 +32,7 @@ _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> str:
-    """The text; empty without any."""
+    """Format diagnostics for people; empty if there are none."""
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
@@ -84,7 +84,7 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """A source line that fits, the columns before its carets, and the number of carets; None where it is blank."""
+    """Return a source line that fits, the columns before its carets, and the number of carets; None if it is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.width(span.line)
     # What is left out at once leaves one character more than is shown, since a joiner is judged by what is before it.
@@ -106,7 +106,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _columns(words: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     return sum(_column(char) for char in words)
 
 

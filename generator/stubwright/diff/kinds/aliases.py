@@ -102,7 +102,7 @@ def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
-    """What a property brings with it: the names of others, or a schema of the same object."""
+    """Return what a property brings with it: the names of others, or a schema of the same object."""
     if keyword == "properties":
         return value
     return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)

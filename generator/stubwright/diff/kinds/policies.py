@@ -33,7 +33,7 @@ def _parse_rate(written: str) -> tuple[int, int]:
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
-    """Whether one rate admits whatever another one admits: as much as fits into as many windows as touch its own."""
+    """Tell whether one rate admits all that another admits: as much as fits into all windows that touch its own."""
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
 
@@ -105,7 +105,7 @@ def _judge_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 
 def _judge_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """A confirmation: whether it is required, and what happens if the client cannot ask."""
+    """Judge a change of a confirmation: whether it is required, and what happens if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
         return "cosmetic", "what the user is asked before a call changed"

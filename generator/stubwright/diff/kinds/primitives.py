@@ -58,7 +58,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def name_subject(primitive: ir.Primitive) -> str:
-    """What a primitive is called in messages."""
+    """Return what a primitive is called in messages."""
     return f"{primitive.kind} `{primitive.key}`"
 
 

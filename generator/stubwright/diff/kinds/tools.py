@@ -44,7 +44,7 @@ class ManifestPair:
     new: ir.Manifest
 
     def shared(self) -> dict[str, tuple[Place | None, Place | None]]:
-        """Where each shared schema stands, in the old and in the new."""
+        """Return where each shared schema stands, in the old and in the new manifest."""
         old, new = (
             {schema.name: schema.schema.place for schema in manifest.shared} for manifest in (self.old, self.new)
         )
@@ -63,11 +63,11 @@ class ManifestPair:
         return renamed(old, new)
 
     def successions(self) -> list[aliases.Succession]:
-        """The removed tools whose names are aliases now."""
+        """Return the removed tools whose names are aliases now."""
         return aliases.find_successions(self.old, self.new)
 
     def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """The tools that both have, in the order of the new manifest, renamed ones too; then those by aliases."""
+        """Return the tools that both have, in the new manifest's order, renamed ones too; then those by aliases."""
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
@@ -110,7 +110,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def subject(tool: ir.Tool) -> str:
-    """What a tool is called in messages."""
+    """Return what a tool is called in messages."""
     return f"tool `{tool.name}`"
 
 
@@ -145,7 +145,7 @@ def _compare_tool(
 def compare_words(
     about: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Place, Place]
 ) -> Change:
-    """The change of a `description`, or of a title."""
+    """Return the change of a `description`, or of a title."""
     code, message = ("SW501", "the description changed") if key == "description" else ("SW502", f"`{key}` changed")
     return change_words(code, about, message, places, before.get(key), after.get(key))
 
@@ -267,7 +267,7 @@ def _compare_bindings(
 
 
 def _source(binding: Mapping[str, Any]) -> str:
-    """Where the value of an argument comes from."""
+    """Return where the value of an argument comes from."""
     if "claim" in binding:
         return f"the claim `{binding['claim']}`"
     if "env" in binding:

@@ -90,7 +90,7 @@ def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """A text for a pattern, as if it looked neither ahead nor back where it does; empty where it cannot be read."""
+    """Return a text for a pattern, as if it looked neither ahead nor back where it does; empty if it cannot be read."""
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)
@@ -100,7 +100,7 @@ def _make_text(pattern: str, chance: Random) -> str:
 
 
 def _resize(text: str, size: int) -> Iterator[str]:
-    """A text of another length: cut off, or with one of its characters repeated."""
+    """Yield a text of another length: cut off, or with one of its characters repeated."""
     if size <= len(text):
         yield text[:size]
         yield text[len(text) - size :]
@@ -110,7 +110,7 @@ def _resize(text: str, size: int) -> Iterator[str]:
 
 
 def _list_spots(text: str) -> list[int]:
-    """The places in a text where characters are repeated or replaced."""
+    """Return the places in a text where characters are repeated or replaced."""
     return sorted({0, len(text) // 2, len(text) - 2, len(text) - 1} & {*range(len(text))})
 
 

@@ -49,7 +49,7 @@ class Client:
     then: str
 
     def file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-        """The configuration file; None where the client has none for this scope.
+        """Return the configuration file; None if the client has none for this scope.
 
         Args:
             scope: Whose servers are in it.
@@ -62,7 +62,7 @@ class Client:
 
 
 def _path(template: str, environment: Mapping[str, str]) -> Path:
-    """The path that a template of `Client.user` means."""
+    """Return the path that a template of `Client.user` means."""
 
     def value(found: re.Match[str]) -> str:
         return environment.get(found[1]) or found[2]
@@ -75,7 +75,7 @@ def _same(path: str) -> Mapping[str, str]:
 
 
 def _settings(path: str) -> Mapping[str, str]:
-    """Where applications keep their settings, system by system."""
+    """Return where applications keep their settings on each system."""
     return {
         "darwin": f"~/Library/Application Support/{path}",
         "linux": f"${{XDG_CONFIG_HOME:~/.config}}/{path}",
