@@ -92,7 +92,7 @@ def name_after(package: str) -> None:
 
 
 def named_after(package: str) -> Within[str]:
-    """A block in which a package is at work."""
+    """Name log records after a package during the block."""
     return Within(_PACKAGE, package)
 
 

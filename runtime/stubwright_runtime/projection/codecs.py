@@ -41,13 +41,13 @@ class Codec:
         return type(self) is Codec
 
     def encode(self, value: Json) -> Json:
-        """The API's instance. Raises NotExpressibleError where there is none."""
+        """Return the API's instance. Raises NotExpressibleError if there is none."""
         if self.types and type_of(value) not in self.types and not ("number" in self.types and _is_number(value)):
             raise NotExpressibleError(f"{type_of(value)} where {' or '.join(sorted(self.types))} is expected")
         return value
 
     def decode(self, value: Json, at: str) -> Json:
-        """The contract's instance of what stands at a place. Raises ProjectionError where it cannot be read."""
+        """Return the contract's instance of the value at a place. Raises ProjectionError if it cannot be read."""
         del at
         return value
 
@@ -77,14 +77,14 @@ class Values(Codec):
     texts: Mapping[str, Json] = field(default_factory=dict)
 
     def encode(self, value: Json) -> Json:
-        """The text of a value."""
+        """Return the text for a value."""
         for text, meant in self.texts.items():
             if is_same(meant, value):
                 return text
         raise NotExpressibleError("a value that is not one of the enum")
 
     def decode(self, value: Json, at: str) -> Json:
-        """The value of a text."""
+        """Return the value in a text."""
         del at
         return self.texts.get(value, value) if isinstance(value, str) else value
 
@@ -198,13 +198,13 @@ class Pairs(Codec):
     values: Codec = field(default_factory=lambda: Codec({}))
 
     def encode(self, value: Json) -> Json:
-        """A pair for each property."""
+        """Return a pair for each property."""
         if not isinstance(value, dict):
             raise NotExpressibleError(f"{type_of(value)} where object is expected")
         return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
 
     def decode(self, value: Json, at: str) -> Json:
-        """An object of the pairs. Raises ProjectionError for a key that is there twice."""
+        """Return an object of the pairs. Raises ProjectionError for a duplicate key."""
         return _read_pairs(value, self.values, at) if isinstance(value, list) else value
 
 
@@ -271,12 +271,12 @@ def _is_number(value: Json) -> bool:
 
 
 def is_same(one: Json, two: Json) -> bool:
-    """Whether two JSON values are equal, true and 1 being different ones."""
+    """Tell whether two JSON values are equal, true and 1 being different ones."""
     return one == two and json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
 
 
 def type_of(value: Json) -> str:
-    """The type of a JSON value; of a number without a fraction it is `integer`."""
+    """Return the type of a JSON value; of a number without a fraction it is `integer`."""
     match value:
         case None:
             return "null"

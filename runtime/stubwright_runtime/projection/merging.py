@@ -65,7 +65,7 @@ class Merging:
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
-        """What schemas that must all hold say of a value; `followed` are references that were followed above."""
+        """Combine what schemas that must all hold say of a value; `followed` are the references followed above."""
         found = View(references=followed)
         for part in self._parts(schemas, found, 0):
             _add(found, part)

@@ -75,7 +75,7 @@ class Budget:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Budget:
-        """The budget that a manifest has."""
+        """Return the budget that a manifest has."""
         storage: Mapping[str, Any] = manifest.get("storage") or {}
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
@@ -86,18 +86,18 @@ class Budget:
         return "server" if own + more > self.all - total - more else None
 
     def exceeded(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
-        """What to raise where a budget is used up."""
+        """Return the exception for a budget that is used up."""
         limit, used = (self.each, own) if whose == "caller" else (self.all, total)
         return BudgetExceeded(whose, limit, used, seconds)
 
 
 def count_bytes(key: str, *parts: bytes) -> int:
-    """The bytes that a record counts as."""
+    """Count the bytes of a record."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 
 def format_bytes(number: int) -> str:
-    """A number of bytes for people: `15.9 MiB`."""
+    """Format a number of bytes for people: `15.9 MiB`."""
     for unit, name in _UNITS:
         if number >= unit:
             return f"{math.floor(number / unit * 10) / 10:g} {name}"

@@ -245,7 +245,7 @@ class MemoryStore:
         yield
 
     def __len__(self) -> int:
-        """How many records, marks and leases it remembers, also those that are over."""
+        """Return the number of records, marks and leases that it remembers, including those that are over."""
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:

@@ -66,7 +66,7 @@ _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 
 def one_deadline() -> Within[_Budget | None]:
-    """The length of one request, all of whose waits for a store count together."""
+    """Bound all waits for a store in one request together."""
     return Within(_BUDGET, _Budget())
 
 
@@ -101,7 +101,7 @@ class Outages:
 
     @asynccontextmanager
     async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
-        """The length of one exchange.
+        """Bound one exchange, and note whether the store answered.
 
         Raises:
             StateLost: There was no answer, or one that is none.
@@ -160,7 +160,7 @@ class Outages:
 
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Whether an exception is one of these, or one of these led to it."""
+    """Tell whether an exception is one of these, or was caused by one."""
     while error is not None:
         if isinstance(error, kinds):
             return True

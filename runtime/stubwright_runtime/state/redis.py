@@ -78,7 +78,7 @@ _MANY: Final = 64
 
 
 def redis_store(url: str, package: Package) -> RedisStore:
-    """The store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
+    """Return a store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")
@@ -125,13 +125,13 @@ def redis_store(url: str, package: Package) -> RedisStore:
 
 
 def _import_library(name: str) -> Any:
-    """A module of the library, by its name: a package is whole without it, as long as nobody wants Redis."""
+    """Import a module of the library by its name: a package works without it unless Redis is used."""
     with Extra("redis", "state in Redis"):
         return importlib.import_module(name)
 
 
 def _parse_keys(text: str) -> list[bytes]:
-    """The keys in a text. Raises ValueError."""
+    """Return the keys in a text. Raises ValueError."""
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
     if any(len(key) < MIN_KEY_BYTES for key in keys):
         raise ValueError(f"one has fewer than {MIN_KEY_BYTES} bytes")
@@ -469,7 +469,7 @@ class RedisStore:
         return self._budget.each, self._budget.all
 
     def _check_budget(self, result: Any) -> Any:
-        """What a script gave. Raises BudgetExceeded."""
+        """Return the result of a script. Raises BudgetExceeded."""
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
@@ -493,12 +493,12 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
-        """A version as Redis has it. Raises StateLost where somebody else wrote it."""
+        """Return a version as Redis has it. Raises StateLost if somebody else wrote it."""
         roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
         return _Version(name, self._number(version), roster_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> Roster:
-        """A roster as it was read."""
+        """Parse a roster that was read."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return Roster()
@@ -539,7 +539,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
     ) -> Any:
-        """What a script gives that puts a roster in the place of another; `None` where that is not there any more."""
+        """Replace a roster by another in a script, and return its result; `None` if the old one is gone."""
         roster.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, roster.number, roster.end]).encode(), channel)
@@ -569,7 +569,7 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """A number in Redis. Raises StateLost where somebody else wrote it."""
+        """Return a number in Redis. Raises StateLost if somebody else wrote it."""
         if field is None or not _NUMBER.fullmatch(field):
             self._outages.unreadable("a number of a record is not a number")
             raise StateLost(f"what {self.url} holds is not as it was kept")

@@ -37,7 +37,7 @@ class StateLost(Exception):
 
 
 def describe_lost_state(*, is_unknown: bool) -> str:
-    """What every caller is told while the store cannot be reached."""
+    """Return the text for all callers while the store cannot be reached."""
     if is_unknown:
         what, then = "it is unknown how much of this was done", "Check that, and try again"
     else:
@@ -46,7 +46,7 @@ def describe_lost_state(*, is_unknown: bool) -> str:
 
 
 def find_state_lost(error: BaseException) -> StateLost | None:
-    """The `StateLost` that an exception is, or that a group (of a task group) holds beside nothing else."""
+    """Return the `StateLost` that an exception is, or that is alone in its group (of a task group)."""
     if is_group(error):
         losses = [find_state_lost(loss) for loss in error.exceptions]
         return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
@@ -55,7 +55,7 @@ def find_state_lost(error: BaseException) -> StateLost | None:
 
 @contextmanager
 def after_a_change() -> Generator[None, None, None]:
-    """What follows something that was kept: where it fails, nobody may be told that nothing was done."""
+    """Mark a loss of the store in the block as of unknown outcome: something was kept before it."""
     try:
         yield
     except StateLost as error:
@@ -153,11 +153,11 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """What is kept; `None` where there is nothing, or it is over. Reading is use, as `idle` counts it."""
+        """Return a record; `None` if there is none, or it is over. This is use for `idle`."""
         ...
 
     async def size(self, kind: str, key: str) -> int | None:
-        """How many bytes something takes where it is kept; `None` where there is nothing. That is no use for `idle`."""
+        """Return how many bytes something takes; `None` if it is not there. This is not use for `idle`."""
         ...
 
     async def replace(
@@ -196,7 +196,7 @@ class Store(Protocol):
         ...
 
     async def heads(self, kind: str, owner: str) -> list[bytes]:
-        """The heads of all of a kind that an owner has, the oldest first. That is no use, as `idle` counts it."""
+        """Return the heads of all records of a kind and an owner, the oldest first. This is not use for `idle`."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
@@ -240,13 +240,13 @@ class Store(Protocol):
         ...
 
     def exchange(self, *, writes: bool) -> AbstractAsyncContextManager[None]:
-        """The length of one exchange over `pool`, which has the store's own deadline. Raises StateLost."""
+        """Bound one exchange over `pool` by the store's own deadline. Raises StateLost."""
         ...
 
     async def check(self) -> bool:
-        """Whether the store can be reached."""
+        """Tell whether the store can be reached."""
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """The length of a stay in which others' words are heard; it may be entered again when it is over."""
+        """Listen to other processes during the block; it may be entered again after its end."""
         ...

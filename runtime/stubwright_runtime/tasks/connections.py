@@ -49,7 +49,7 @@ class TaskConnection(Protocol):
         ...
 
     def wants(self, level: LogLevel) -> bool:
-        """Whether it wants messages of this level."""
+        """Tell whether it wants messages of this level."""
         ...
 
     async def tell(self, notification: types.Notification[Any, Any]) -> None:
@@ -104,7 +104,7 @@ class TaskConnections:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which clients are told."""
+        """Notify clients during the block."""
         async with anyio.create_task_group() as group:
             self._group = group
             try:

@@ -80,7 +80,7 @@ class InputRequester:
 
 
 async def _send(ctx: ServerRequestContext[Any, Any], task: Task, question: Question) -> dict[str, Any]:
-    """What the client answers to a question; one that fits nothing where it refuses, so that it is asked again."""
+    """Return the client's answer to a question; if it refuses, one that does not fit, so that it is asked again."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.related(task.id)}
     request = cast("types.ServerRequest", _InputRequest(method=question.request["method"], params=params))

@@ -53,7 +53,7 @@ class Listener:
 
     @asynccontextmanager
     async def sending(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which the client is told."""
+        """Notify the client during the block."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._send_changes)
             try:

@@ -22,7 +22,7 @@ class PollRates:
     """The requests of each principal."""
 
     def __init__(self) -> None:
-        """Nobody has asked yet."""
+        """Start without requests."""
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, principal: str) -> float:

@@ -364,7 +364,7 @@ class Runs:
 
 @contextmanager
 def _span(attempt: _Attempt) -> Generator[None, None, None]:
-    """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
+    """Trace a run with OpenTelemetry: a span of the trace in which the task was made."""
     task, tracer = attempt.task, get_tracer("stubwright")
     attributes = {**describe_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
     with tracer.start_as_current_span(
@@ -383,7 +383,7 @@ def _span(attempt: _Attempt) -> Generator[None, None, None]:
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
-    """Whether a task is still run by this run."""
+    """Tell whether a task is still run by this run."""
     return task.run == attempt.holder and task.status == "working"
 
 

@@ -69,12 +69,12 @@ class TaskStore:
         await self._store.delete(_SLOT, task.id)
 
     async def find(self, name: str) -> Task | None:
-        """The task with this id. Raises StateLost."""
+        """Return the task with this id. Raises StateLost."""
         record = await self._store.get(_TASK, name)
         return None if record is None else Task.load(record.data)
 
     async def owned(self, owner: str) -> list[Task]:
-        """What a list says of all tasks of an owner, the oldest first. Raises StateLost."""
+        """Return the heads of all tasks of an owner, the oldest first. Raises StateLost."""
         tasks = [Task.load(head) for head in await self._store.heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
@@ -141,14 +141,14 @@ class TaskStore:
         return changed
 
     async def result(self, task: Task) -> dict[str, Any] | None:
-        """The result of a task; `None` where it has none, or it is over with it. Raises StateLost."""
+        """Return the result of a task; `None` if it has none, or it is over with it. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result
 
     @contextmanager
     def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
-        """An event that is set when one of these tasks may have changed; whoever waits clears it."""
+        """Yield an event that is set when one of these tasks may have changed; the one who waits clears it."""
         changed = asyncio.Event()
         watched = [*names]
         for name in watched:

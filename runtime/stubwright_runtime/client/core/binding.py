@@ -203,7 +203,7 @@ class Binding:
         on_call: OnCall | Omit | None = OMIT,
         on_progress: OnProgress | Omit | None = OMIT,
     ) -> Self:
-        """The same client on the same connection, with other options; those not given stay.
+        """Return the same client on the same connection, with other options; those not given stay.
 
         `None` takes an option away. For their meaning see `connect`.
         """
@@ -220,7 +220,7 @@ class Binding:
         return other
 
     def tools_for(self, target: str) -> list[dict[str, Any]]:
-        """The tools as an API of models takes them, for the `tools` of a request.
+        """Return the tools as an API of models takes them, for the `tools` of a request.
 
         Args:
             target: The API: `openai`, `openai-responses`, `openai-strict`, `anthropic`, `anthropic-strict`, `gemini`,
@@ -284,7 +284,7 @@ class Binding:
 
 
 def _keep_failures(target: Target) -> Failures:
-    """The exceptions of a server's handlers, which are kept from now on. Raises ValueError where it has none."""
+    """Return the exceptions of a server's handlers, which are kept from now on. Raises ValueError if it has none."""
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
         raise ValueError("raise_errors is for a server object that build_server made; this target is none")

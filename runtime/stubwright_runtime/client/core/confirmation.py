@@ -34,7 +34,7 @@ async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Option
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Whether the manifest wants each call to be confirmed.
+    """Tell whether the manifest wants each call to be confirmed.
 
     It does by `policy.confirm`. Where that is not written, the annotations decide: a tool changes things unless it has
     `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,

@@ -70,7 +70,7 @@ class InFlight:
 
     @asynccontextmanager
     async def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AsyncGenerator[None, None]:
-        """The time of one request, from sending it to its answer.
+        """Bound the time of one request, from sending it to its answer.
 
         Args:
             seconds: How long the server may take, without the time in which it waits for us; `None` for no bound.
@@ -110,7 +110,7 @@ class InFlight:
 
     @contextmanager
     def question(self) -> Generator[None, None, None]:
-        """The time in which a callback answers the server: the clocks rest.
+        """Stop the clocks while a callback answers the server.
 
         Raises:
             mcp.MCPError: The callback raised. The request that is under way raises the exception itself; where there

@@ -78,7 +78,7 @@ class CallResponse(Generic[T_co]):
         return self.result.is_error
 
     def parse(self) -> T_co:
-        """What the method itself would have given.
+        """Return what the method itself would have returned.
 
         Raises:
             ToolFailed: The tool answered with `isError`.
@@ -151,7 +151,7 @@ class Responding(Generic[P, T]):
     def __get__(
         self, instance: Responses | None, owner: type[object]
     ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
-        """The method with the same arguments: what it calls on `self` gives a `CallResponse` here."""
+        """Return the method with the same arguments, but what it calls on `self` returns a `CallResponse`."""
         if instance is None:
             return self
         method: Callable[..., Coroutine[Any, Any, Any]] = self._method
@@ -173,15 +173,15 @@ class Sharing(Generic[P, T]):
     def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
 
     def __get__(self, instance: Binding | None, owner: type[object]) -> Sharing[P, T] | Callable[P, T]:
-        """The same method."""
+        """Return the same method."""
         return self if instance is None else partial(self._method, instance)
 
 
 def sharing(method: Callable[Concatenate[Any, P], T]) -> Sharing[P, T]:
-    """The method of a tool, from the class of a client, for the class of a toolset's client."""
+    """Return the method of a tool, from the class of a client, for the class of a toolset's client."""
     return Sharing(method)
 
 
 def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]:
-    """The method of a tool, from the class of a client, for the class of its responses."""
+    """Return the method of a tool, from the class of a client, for the class of its responses."""
     return Responding(method)

@@ -52,7 +52,7 @@ class Question:
         await self._done.wait()
 
     def __str__(self) -> str:
-        """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
+        """Return the text for a person at a terminal: the message and the URL, without what a terminal obeys."""
         return replace_controls(self.message if self.url is None else f"{self.message}\n{self.url}")
 
 
@@ -82,5 +82,5 @@ class Callbacks:
     roots: Roots | None = None
 
     def given(self) -> list[str]:
-        """The names of those that there are."""
+        """Return the names of the callbacks that are set."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]

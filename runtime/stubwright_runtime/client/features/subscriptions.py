@@ -86,7 +86,7 @@ class Subscriptions:
     """Who listens for changes over one connection."""
 
     def __init__(self) -> None:
-        """Nobody does."""
+        """Start without listeners."""
         self._backlogs: list[_Backlog] = []
         self._subscribed: Counter[str] = Counter()
 
@@ -227,7 +227,7 @@ class _Backlog:
 
 
 async def _is_there(client: Client) -> bool:
-    """Whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
+    """Tell whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
@@ -313,7 +313,7 @@ def _make_overflow_error() -> Exception:
 
 
 def _read_notification(message: IncomingMessage) -> Change | None:
-    """The change that a notification tells of."""
+    """Return the change that a notification reports."""
     from mcp_types import (
         PromptListChangedNotification,
         ResourceListChangedNotification,
@@ -335,7 +335,7 @@ def _read_notification(message: IncomingMessage) -> Change | None:
 
 
 def _read_event(event: Any) -> Change:
-    """The change that the SDK tells of."""
+    """Return the change that the SDK reports."""
     from mcp.client.subscriptions import (
         PromptsListChanged,
         ResourcesListChanged,

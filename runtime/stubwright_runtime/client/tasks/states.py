@@ -66,7 +66,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def state(self, *, is_clean: bool) -> ToolTaskState:
-        """What callers are told of it; `is_clean` says whether the words are cleaned of what a terminal obeys."""
+        """Return the state for callers; `is_clean` says whether its words are cleaned of what a terminal obeys."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

@@ -88,7 +88,7 @@ class Bounds:
     _seen: int = 0
 
     def bound_of_request(self) -> Bound:
-        """The bound of an answer to the request in whose context this is called."""
+        """Return the bound of an answer to the request in whose context this is called."""
         return _OF_REQUEST.get() or Bound(self.each)
 
     def add(self, size: int) -> None:

@@ -99,7 +99,7 @@ class _Stream(RedisStreamBroker):
                     await asyncio.sleep(_RETRY_INTERVAL)
 
     async def _entries(self, redis: Redis) -> AsyncGenerator[_Entry, None]:
-        """What is new, and now and then what was given out long ago; a look through all of that goes step by step."""
+        """Yield new entries, and now and then those that were given out long ago, looked through step by step."""
         clock, group, me = asyncio.get_running_loop().time, self.consumer_group_name, self.consumer_name
         cursor, look = b"0-0", 0.0
         while not self.stop.is_set():
