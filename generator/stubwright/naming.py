@@ -152,7 +152,7 @@ def _pascal(snake: str) -> str:
 
 
 def tool(name: str, python_name: str | None = None) -> Names:
-    """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
+    """Return all Python names of the tool called `name` on the wire; `python_name` is the manifest's `pythonName`."""
     method_name = Name(python_name) if python_name else method(name)
     return Names(
         method=method_name,
@@ -162,7 +162,7 @@ def tool(name: str, python_name: str | None = None) -> Names:
 
 
 def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
-    """All Python names of a `prompt`, or of what is read (a resource, a resource template), by its name on the wire.
+    """Return all Python names of a `prompt`, or of a resource or resource template, by its name on the wire.
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """

@@ -69,5 +69,5 @@ def checked(part: object) -> Code:
 
 
 def trusted(text: str) -> Code:
-    """Text that is known to be source, since stubwright wrote it before or has parsed it and looked through it."""
+    """Trust text as source: stubwright wrote it before, or has parsed it and looked through it."""
     return Code(text)

@@ -41,7 +41,7 @@ def show(result: Mapping[str, Any]) -> str:
 
 
 def to_json(value: Any) -> str:
-    """JSON for people and programs."""
+    """Format a result as JSON for people and programs."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 

@@ -243,7 +243,7 @@ class Surface:
 
 
 def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
-    """Classes with the fields that they inherit from others that are among them."""
+    """Return classes with the fields that they inherit from others that are among them."""
     by_name = {each.name: each for each in classes}
 
     def inherited(cls: Class) -> tuple[Field, ...]:

@@ -50,7 +50,7 @@ class Bundles:
         return schemas
 
     def document(self) -> dict[str, Any]:
-        """All of it, as `manifest.json` has it; nothing where there is nothing."""
+        """Return all of it, as `manifest.json` has it; nothing if it is empty."""
         if not self._tools:
             return {}
         outlines = self.resolved.shared

@@ -37,7 +37,7 @@ _UNITS: Final[Mapping[str, str]] = {
 
 
 def declared(resolved: Resolved) -> dict[str, Json]:
-    """All kinds of handles, by their names."""
+    """Return all kinds of handles, by their names."""
     return {
         name: value
         for _, manifest in manifests(resolved.bundle)
@@ -46,7 +46,7 @@ def declared(resolved: Resolved) -> dict[str, Json]:
 
 
 def kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
-    """All kinds of handles, each with the place of the schema of its states."""
+    """Yield all kinds of handles, each with the place of the schema of its states."""
     for path, manifest in manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
@@ -118,7 +118,7 @@ def sent_inline(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
 
 
 def places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
-    """Places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
+    """Return places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
     return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 

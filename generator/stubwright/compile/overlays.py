@@ -86,7 +86,7 @@ def _reference(text: str, old: str, new: str, folder: str) -> str:
 
 
 def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Diagnostics with the places of overlays, where these say what is complained of.
+    """Move diagnostics to the places of overlays if these say what is complained of.
 
     Args:
         overlaid: The overlays of each tool and each API, by its place.

@@ -134,7 +134,7 @@ def read(entry: str, reader: Reader) -> Unchecked | Result:
 
 
 def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = None) -> tuple[Artifact, ...]:
-    """All files of the package of a checked manifest, in a fixed order.
+    """Return all files of the package of a checked manifest, in a fixed order.
 
     Args:
         manifest: The manifest.

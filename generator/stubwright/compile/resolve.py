@@ -117,15 +117,15 @@ class Resolved:
                 yield field, outline
 
     def everything(self) -> tuple[Outline, ...]:
-        """All outlines."""
+        """Return all outlines."""
         return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
-        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
         return self.shared_schemas.closure(root)
 
     def bundled(self, root: Outline) -> Bundled:
-        """`root` with all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
+        """Bundle into `root` all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -138,7 +138,7 @@ class Resolved:
         return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
 
     def inlined(self, root: Outline) -> Inlined:
-        """`root` with what its references lead to in their places."""
+        """Return `root` with its references replaced by what they lead to."""
         if root.plain:
             return Inlined(root.schema)
         return inline(self.bundled(root).wire, root.dialect, root.place)
@@ -209,7 +209,7 @@ def _extension_schemas(
 
 
 def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
-    """All tools, in the order of `tools/list`: the manifest's own, then each fragment's.
+    """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
@@ -226,7 +226,7 @@ def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ..
 
 
 def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
-    """All resources, resource templates or prompts, in the order of their list."""
+    """Return all resources, resource templates or prompts, in the order of their list."""
     declared = []
     for fragment in bundle.fragments:
         for place, wire in entries(bundle, fragment.path, section):
@@ -267,7 +267,7 @@ def argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
 
 
 def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
-    """Each tool's entry in each `overlay`, with the fragment and the place it stands in."""
+    """Yield each tool's entry in each `overlay`, with the fragment and the place it stands in."""
     for fragment in bundle.fragments:
         if fragment.kind == "manifest":
             overlay = bundle.documents[fragment.path].value.get("overlay") or {}
@@ -288,7 +288,7 @@ def manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
 
 
 def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """`under` with what `over` says: mappings merge key by key, anything else is replaced."""
+    """Merge `over` into `under`: mappings merge key by key, anything else is replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)

@@ -304,7 +304,7 @@ class _Loader:
 def document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """One file by itself, and what is wrong with it.
+    """Return one file by itself, and what is wrong with it.
 
     Args:
         path: The file, as users name it.
@@ -426,7 +426,7 @@ def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Itera
 
 
 def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
-    """References in a document's schemas that name a file.
+    """Yield references in a document's schemas that name a file.
 
     With each comes whether it may mean something else: where a schema has an `$id`, it is relative to that.
     """

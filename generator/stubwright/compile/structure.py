@@ -274,7 +274,7 @@ def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Jso
 def _strangers(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with these schemas."""
+    """Yield keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with schemas."""
     schema = _resolved(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")

@@ -42,7 +42,7 @@ def found(value: Any) -> str:
 
 
 def quoted(values: Iterable[Any]) -> str:
-    """Values for a message: "`a`, `b` or `c`"."""
+    """Quote values for a message: "`a`, `b` or `c`"."""
     *most, last = [f"`{shown(value)}`" for value in values]
     return f"{', '.join(most)} or {last}" if most else last
 

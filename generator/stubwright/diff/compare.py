@@ -29,7 +29,7 @@ def compare(
     ignored: Collection[str] = (),
     judged_by: Sequence[str] = (),
 ) -> list[Change]:
-    """All changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
+    """Return all changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
 
     Args:
         old: The manifest as it was.

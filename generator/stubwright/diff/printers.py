@@ -55,7 +55,7 @@ class Comparison:
 
 
 def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
-    """For people: the changes by impact, each with its place and why, then a summary."""
+    """Format for people: the changes by impact, each with its place and why, then a summary."""
 
     def paint(words: str, colour: str) -> str:
         return f"{colour}{words}{_PLAIN}" if color else words
@@ -73,7 +73,7 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
 
 
 def json(changes: Sequence[Change], comparison: Comparison) -> str:
-    """For programs: the changes, how many there are of each impact, and the suggested version."""
+    """Format for programs: the changes, how many there are of each impact, and the suggested version."""
     part, version = comparison.suggestion(changes)
     rows = []
     for change in changes:
@@ -106,7 +106,7 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
-    """For pull requests: one table for each impact; those that break nothing are folded."""
+    """Format for pull requests: one table for each impact; those that break nothing are folded."""
     lines = [f"**{_escape(_summarize(changes, comparison))}**"]
     for impact, named, group in _classify(changes):
         folded = impact in ("compatible", "cosmetic")
@@ -153,7 +153,7 @@ def _explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: Words) -> tuple[str, str]:
-    """Both as JSON, which has no line breaks, without most of what is the same in them at the start and at the end."""
+    """Format both as JSON, without line breaks, and without most of what they share at the start and the end."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )
@@ -218,7 +218,7 @@ def _to_json(span: Span | None) -> Any:
 
 
 def _escape(words: str) -> str:
-    """Text that Markdown shows as it is, with code for what stands between backticks.
+    """Escape text for Markdown, with code for what stands between backticks.
 
     No markup in a name survives: every character that means something in Markdown or HTML is written as an entity.
     """

@@ -149,7 +149,7 @@ def _keep_indents(state: StateCore) -> None:
 
 
 def block(code: str, label: str) -> Markup:
-    """Code with its label above it, beside which the page's script puts a button to copy it."""
+    """Render code with its label above it, beside which the page's script puts a button to copy it."""
     return Markup(
         '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'
     ).format(escape_invisible(label), escape_invisible(code))

@@ -58,7 +58,7 @@ def _format_name(text: str) -> Markup:
 
 
 def _format_code(text: str) -> Markup:
-    """`text` with what stands between backticks as code."""
+    """Render `text` with what stands between backticks as code."""
     parts = text.split("`")
     shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
     return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))

@@ -240,7 +240,7 @@ class _Reader:
                 yield Kind(str(name))
 
     def _fold_alternatives(self, pointer: Pointer, schema: Mapping[str, Any]) -> list[Kind]:
-        """Alternatives that are nothing but types, as one type."""
+        """Fold alternatives that are nothing but types into one type."""
         for keyword in ("anyOf", "oneOf"):
             parts = schema.get(keyword)
             if isinstance(parts, list) and parts and all(map(_is_plain, parts)):

@@ -13,7 +13,7 @@ _SEPARATORS: Final = re.compile(r"(?<=[^_\-/.:])[_\-/.:]+(?=[^_\-/.:])")
 
 
 def escape_invisible(text: str) -> str:
-    """`text` with characters that are invisible, or hide the rest, by their numbers: `\\u202e`."""
+    """Replace characters of `text` that are invisible, or hide the rest, by their numbers: `\\u202e`."""
     return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 

@@ -71,7 +71,7 @@ def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
 
 
 def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
-    """Those that cannot be built. They are built together, so that each is once, whoever refers to it."""
+    """Return the models that cannot be built. They are built together, so that each is once, whatever refers to it."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
         TypeAdapter(every).rebuild(raise_errors=True)  # which else waits for names that are not there

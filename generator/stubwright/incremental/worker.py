@@ -94,7 +94,7 @@ class Workers:
 
 @contextmanager
 def workers() -> Iterator[Workers | None]:
-    """Workers for the length of a block; None where they could save no time."""
+    """Yield workers for the length of a block; None if they could save no time."""
     workers_started = Workers() if worthwhile() else None
     try:
         yield workers_started

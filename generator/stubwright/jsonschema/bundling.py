@@ -76,7 +76,7 @@ class SharedSchemas:
         return self.reached_from(root.shared())
 
     def reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """These, and the shared schemas that they lead to, in the order in which they are first reached."""
+        """Return these and the shared schemas that they lead to, in the order in which they are first reached."""
         reached = dict.fromkeys(keys)
         waiting = [*reached]
         for key in waiting:  # grows while it is read
@@ -87,7 +87,7 @@ class SharedSchemas:
         return tuple(waiting)
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
-        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
         others = (self.outlines[key] for key in self.reached(root))
         return (root, *(found for found in others if found is not root))
 

@@ -217,7 +217,7 @@ def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
 
 
 def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """For each place that a reference leads to, where the references at and below it lead to."""
+    """Map each place that a reference leads to, to where the references at and below it lead."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
@@ -326,7 +326,7 @@ class _Sizes:
         self._known: dict[int, int] = {}
 
     def of(self, value: Json) -> int:
-        """Characters, with as few blanks as can be."""
+        """Count characters, with as few blanks as possible."""
         if not isinstance(value, dict | list):
             return len(json.dumps(value, ensure_ascii=False))
         if id(value) not in self._known:

@@ -322,7 +322,7 @@ class _Maker:
         return text[: min(most, max(len(text), least))] if len(text) <= most else text[:most]
 
     def _make_base64(self, least: int, most: int) -> str:
-        """Bytes of a word or more in base64 (RFC 4648, section 4), whose length is a multiple of four."""
+        """Encode a word or more in base64 (RFC 4648, section 4), whose length is a multiple of four."""
         length = min(max(least + 2, 8), max(most, 0)) // 4 * 4
         return b64encode(self._chance.randbytes(length // 4 * 3)).decode()
 

@@ -20,7 +20,7 @@ Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "comp
 
 
 def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
-    """Each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
+    """Yield each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
     for pointer, tool in items(value, ("tools",)):
         for role in vocabulary.SCHEMAS:
             if isinstance(tool, dict) and role in tool:

@@ -361,7 +361,7 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
 
 
 def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
-    """Keys of a schema that the dialect does not have, but that look as if they should do something."""
+    """Report keys of a schema that the dialect does not have, but that look as if they should do something."""
     if schema.get("nullable") is True:
         fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
         if isinstance(kind := schema.get("type"), str):

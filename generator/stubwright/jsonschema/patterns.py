@@ -85,7 +85,7 @@ class _Reader:
         return matches
 
     def read_alternatives(self) -> _Sized:
-        """`a|b`."""
+        """Read `a|b`."""
         sequences = [self._read_sequence()]
         while self._accept("|"):
             sequences.append(self._read_sequence())
@@ -205,5 +205,5 @@ def _make_constant(text: str) -> _Make:
 
 
 def _exclude(chars: str) -> str:
-    """Letters, digits and what else can be seen, but for `chars`."""
+    """Return letters, digits and other visible characters except `chars`."""
     return "".join(char for char in _WORD + _PRINTABLE if char not in chars)

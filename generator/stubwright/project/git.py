@@ -51,7 +51,7 @@ class Revision:
         return self._blobs[path]
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Files below `folder` that match, sorted, with `/` between folders."""
+        """Return files below `folder` that match, sorted, with `/` between folders."""
         base = self._inside(folder)
         paths = []
         for path in self._listed:

@@ -63,7 +63,7 @@ class Issuer:
 
 
 def scopes_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """All scopes that a manifest names, in its order.
+    """Return all scopes that a manifest names, in its order.
 
     Args:
         document: The resolved manifest.

@@ -43,7 +43,7 @@ class Finding:
 
 
 def judge(tools: Sequence[Listed], target: Target, part: Sequence[Listed] | None = None) -> Iterator[Finding]:
-    """All that a target does not take, in the order of its rules and of the tools.
+    """Yield all that a target does not take, in the order of its rules and of the tools.
 
     Args:
         tools: All tools that a client gets in one list.

@@ -315,7 +315,7 @@ class _Planner:
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
 
     def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
-        """Those that would have one name and are word for word the same; they share the class of the first."""
+        """Return the classes that share a name and, word for word, their text; they share the class of the first."""
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
@@ -595,7 +595,7 @@ def _is_among(value: Json, members: Iterable[Json]) -> bool:
 
 
 def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """Fields of one class, none of which has a `reserved` name, or is called like a class that the fields' types name.
+    """Rename fields of one class that have a `reserved` name, or that of a class in the fields' types.
 
     In the body of a class, the attribute would hide it.
     """

@@ -582,7 +582,7 @@ def _references(plan: ClassPlan) -> list[Name]:
 
 
 def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
-    """Names, each after those that it names, as far as they do not name each other."""
+    """Sort names, each after those that it names, as far as they do not name each other."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
 

@@ -30,7 +30,7 @@ class Reserved:
     names: tuple[str, ...] = ()
 
     def under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
-        """Those that a class below the classes of a module may meet; `stem` is how all of these start, `own` are they.
+        """Return the names that a class below a module's classes may meet; `stem` begins all of these, `own` are they.
 
         What is made with them depends on nothing else here.
         """
@@ -38,7 +38,7 @@ class Reserved:
         return frozenset(self.names[start:end]).difference(own)
 
     def with_met(self, defined: Iterable[str]) -> Reserved:
-        """With the names that are defined more than once; `defined` has the names of each module's classes."""
+        """Add the names that are defined more than once; `defined` has the names of each module's classes."""
         met = {name for name, times in Counter(defined).items() if times > 1}
         return self if met <= {*self.names} else Reserved(tuple(sorted(met.union(self.names))))
 

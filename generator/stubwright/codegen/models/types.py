@@ -437,7 +437,7 @@ class Document:
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
-        """For each keyword that chooses, the expressions it chooses from."""
+        """Yield the expressions that each keyword chooses from."""
         for keyword in ("anyOf", "oneOf"):
             if found := [*self.children(leaf, keyword)]:
                 yield found
@@ -616,7 +616,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """One object for all: what some do not name may be anything there, unless they refuse it."""
+    """Join objects into one: what some do not name may be anything there, unless they refuse it."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_by_name(each) for each in objects]

@@ -40,7 +40,7 @@ class Artifact:
 
 
 def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> tuple[Artifact, ...]:
-    """All files of a manifest's package, in a fixed order.
+    """Return all files of a manifest's package, in a fixed order.
 
     Args:
         manifest: The lowered manifest.

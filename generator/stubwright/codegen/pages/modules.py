@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
-    """All units of a manifest, made here and now."""
+    """Return all units of a manifest, made here and now."""
 
     def generate(taken: Reserved) -> PackageCode:
         rest = make_rest(*arguments_of_rest(manifest, taken))

@@ -74,7 +74,7 @@ def modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
 
 
 def every(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
-    """All resources, resource templates and prompts."""
+    """Return all resources, resource templates and prompts."""
     return (*manifest.resources, *manifest.templates, *manifest.prompts)
 
 

@@ -60,7 +60,7 @@ def primitive_doc(primitive: ir.Primitive) -> str:
 
 
 def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
-    """Since when something is deprecated, what to use, and why; None where it is not."""
+    """Say since when something is deprecated, what to use, and why; None if it is not."""
     if deprecated is None:
         return None
     since = f" since {deprecated['since']}" if "since" in deprecated else ""
@@ -101,5 +101,5 @@ def about(manifest: ir.Manifest) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` as a sentence starts."""
+    """Capitalize `text` as a sentence."""
     return text[:1].upper() + text[1:]

@@ -58,7 +58,7 @@ class Home:
 
 
 def exploded(items: Sequence[Code], indent: int) -> Code:
-    """Items in parentheses, each on a line of its own."""
+    """Format items in parentheses, each on a line of its own."""
     margin = join("", [code(" ")] * indent)
     return code("(\n{}{})", join("", [code("{}    {},\n", margin, item) for item in items]), margin)
 
@@ -83,14 +83,14 @@ _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 
 def import_order(name: str) -> tuple[int, _Natural, _Natural]:
-    """Constants, then classes, then the rest, each as people count, where 10 comes after 9 and case matters last."""
+    """Return a key that sorts constants, then classes, then the rest, each with numbers by value and case last."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))
     return kind, _natural(name.lower()), _natural(name)
 
 
 def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
-    """From far to near: modules by their full names, then those of folders above, then those beside."""
+    """Return a key that sorts modules from far to near: by full names, then of folders above, then beside."""
     bare = module.lstrip(".")
     level = len(module) - len(bare)
     return -level if level else -_FAR, _natural(bare.lower()), _natural(bare)

@@ -52,7 +52,7 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
 
 
 def requoted(source: str) -> str:
-    """Source with the quotes of its strings as Black has them; one in double quotes that needs no escapes has them."""
+    """Return source with the quotes of its strings as Black has them: double ones if they need no escapes."""
     return _WRITTEN.sub(_as_literal, source) if "'" in source else source
 
 
@@ -86,7 +86,7 @@ def _string(text: str) -> str:
 
 
 def _before(body: str) -> str:
-    """Black sets quotation marks apart from the quotes, and writes a space where there is nothing."""
+    """Return the space that Black writes before a quotation mark, or where there is nothing; otherwise nothing."""
     return "" if body and not body.startswith(_QUOTE) else " "
 
 

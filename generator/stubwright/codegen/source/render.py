@@ -49,14 +49,14 @@ def header(source: str, command: str) -> Code:
 
 
 def page(head: Code, planned: Page) -> Code:
-    """One Python file, formatted; `head` is what `header` gives, which Black must not see."""
+    """Format one Python file; `head` is the output of `header`, which Black must not see."""
     template = _environment().get_template(f"{planned.template}.jinja")
     parts = trusted(template.render(planned.values)).split(CUT)
     return join("", [head, *map(python, map(trusted, parts)), *(code("\n{}", part) for part in planned.tail)])
 
 
 def method(planned: ClientMethod) -> Code:
-    """One method of a client, formatted, and indented as it stands in the class."""
+    """Format one method of a client, indented as it stands in the class."""
     return python(trusted(_environment().get_template("method.py.jinja").render({"method": planned})))
 
 
@@ -144,7 +144,7 @@ def _widest(line: str) -> int:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, with the quotes of its strings as Black has them, and whether it is code rather than a docstring."""
+    """Yield each line, with the quotes of its strings as Black has them, and whether it is code, not a docstring."""
     inside = False
     for line in text.split("\n"):
         bare = line.strip()

@@ -58,7 +58,7 @@ class VersionError(Exception):
 
 
 def read_project(revision: str) -> list[tuple[Version, Version]]:
-    """Each manifest of the project at `git:REV`, and as it is now.
+    """Return each manifest of the project at `git:REV`, and as it is now.
 
     Raises:
         VersionError: One cannot be read.

@@ -72,7 +72,7 @@ class Output(io.TextIOWrapper):
         return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
-        """As of any stream, but that it raises OutputError, and that a terminal gets no commands but for colours."""
+        """Write as any stream, but raise OutputError, and let no commands but colours reach a terminal."""
         if text != _CLEARED:
             pieces = _COLOURS.split(text) if self.isatty() else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
@@ -82,7 +82,7 @@ class Output(io.TextIOWrapper):
             raise OutputError(error) from error
 
     def flush(self) -> None:
-        """As of any stream, but that it raises OutputError."""
+        """Flush as any stream, but raise OutputError."""
         try:
             super().flush()
         except OSError as error:

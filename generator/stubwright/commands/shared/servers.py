@@ -71,7 +71,7 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """As of any parser, but that no word of the command line colours what a terminal shows."""
+        """Exit as any parser, but let no word of the command line colour what a terminal shows."""
         super().error(replace_controls(message))
 
 

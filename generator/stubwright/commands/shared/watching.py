@@ -68,7 +68,7 @@ class Inputs:
     is_whole: bool = True
 
     def after(self, previous: Inputs) -> Inputs:
-        """These inputs, with the previous ones if these are incomplete."""
+        """Add the previous inputs if these are incomplete."""
         if self.is_whole:
             return self
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)

@@ -39,7 +39,7 @@ def lower(tool: Declared) -> list[Mapping[str, Json]]:
 
 
 def check(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Each old name is free and possible, has not outlived its version, and renames arguments that the tool has."""
+    """Check that each old name is free, possible and not expired, and that it renames arguments that the tool has."""
     tools = {tool.name for tool in resolved.tools}
     first: dict[str, str] = {}
     is_dated = False

@@ -28,7 +28,7 @@ _PROPERTIES: Final = ("\\p{", "\\P{")
 
 
 def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
-    """JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
+    """Check that JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
 
     In an imported file that is a warning: whoever imports the schemas of another server cannot change them.
     """

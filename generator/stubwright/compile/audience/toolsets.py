@@ -22,7 +22,7 @@ _WILD: Final = frozenset("*?[")
 
 
 def check(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Each entry of a toolset names a tool or matches one, and none is of a tool that its `readOnly` keeps out."""
+    """Check that each entry of a toolset names a tool or matches one, and none that its `readOnly` keeps out."""
     names = [tool.name for tool in resolved.tools]
     by_name = {tool.name: tool for tool in resolved.tools}
     for name, toolset in _declared(resolved).items():

@@ -33,7 +33,7 @@ _OTHERS = (
 
 
 def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Tokens come from whom nobody can pose as, and are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
+    """Check that nobody can pose as an issuer, and tokens are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
@@ -107,7 +107,7 @@ def spelled(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
-    """Each scope that `auth` names, with its place."""
+    """Yield each scope that `auth` names, with its place."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     yield from _listed(auth.get("requiredScopes"), at / "requiredScopes")
@@ -117,7 +117,7 @@ def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
 
 
 def _required(resolved: Resolved) -> Iterator[tuple[str, Place]]:
-    """Each scope that a policy names, with its place."""
+    """Yield each scope that a policy names, with its place."""
     policy = resolved.entry.get("policy") or {}
     yield from _listed(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
     for declared in resolved.declared:

@@ -44,7 +44,7 @@ def required(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No lower bound is above its upper bound."""
+    """Check that no lower bound is above its upper bound."""
     for outline in resolved.everything():
         for pointer, schema in outline.schemas.items():
             if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):

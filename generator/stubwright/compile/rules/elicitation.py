@@ -54,7 +54,7 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def named(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Questions are methods: their names are free in Python, and no two answers are one class."""
+    """Check that questions can be methods: their names are free in Python, and no two answers are one class."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}
         for name in declared.extension.get("ask") or {}:

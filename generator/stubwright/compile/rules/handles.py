@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def known(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`x-handle` names a kind of state that `handles` declares."""
+    """Check that `x-handle` names a kind of state that `handles` declares."""
     declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
     for outline in resolved.everything():
         for pointer, schema in outline.having(HANDLE):
@@ -41,7 +41,7 @@ def known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def placed(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`x-handle` stands on texts, where somebody can look up what they stand for."""
+    """Check that `x-handle` is on texts, in places where their meaning can be looked up."""
     for outline in resolved.everything():
         marked = [(pointer, schema) for pointer, schema in outline.having(HANDLE) if isinstance(schema[HANDLE], str)]
         if not marked:
@@ -95,7 +95,7 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def used(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Each kind of handle is given by a tool and taken by one, and so has its ids in two schemas at least."""
+    """Check that each kind of handle is given by a tool and taken by one; its ids are in two schemas at least."""
     declared = [*_declared(resolved)]
     if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
         return

@@ -64,7 +64,7 @@ def names(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def unique(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No two properties of one `inputSchema` have one header; case does not matter in headers' names."""
+    """Check that no two properties of one `inputSchema` share a header, whose name ignores case."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
         for field, outline in resolved.schemas(tool):
@@ -98,7 +98,7 @@ def types(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """It stands in an `inputSchema`, on a property that `properties` alone lead to."""
+    """Check that it stands in an `inputSchema`, on a property that `properties` alone lead to."""
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
             if field == "outputSchema":
@@ -150,7 +150,7 @@ def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
 
 
 def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    """Every schema of an input that has the keyword."""
+    """Yield every schema of an input that has the keyword."""
     for field, outline in _outlines(resolved):
         if field == "inputSchema":
             yield from _in(outline)

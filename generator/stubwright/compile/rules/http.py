@@ -86,7 +86,7 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
-    """Secrets are sent to a token endpoint, so that nobody may read along (RFC 6749, section 3.2)."""
+    """Check that nobody can read along when secrets are sent to a token endpoint (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
         fix = "write a whole `https` URL; `http` is only allowed on this machine"
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)

@@ -53,7 +53,7 @@ def contents(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No two arguments of a prompt have one name."""
+    """Check that no two arguments of a prompt have one name."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
@@ -65,7 +65,7 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def completions(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`complete` names arguments that there are."""
+    """Check that the arguments that `complete` names exist."""
     known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
     known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
     for primitive, known in known_of:

@@ -92,7 +92,7 @@ def large(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def pages(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Pages can be followed: what says where one starts is an argument, and what is kept has the items."""
+    """Check that pages can be followed: an argument says where one starts, and what is kept has the items."""
     for tool, http in bound(resolved):
         if "page" in http:
             for key, message, fix in _wrong(http, argument_names(resolved, tool)):

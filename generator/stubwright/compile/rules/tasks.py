@@ -16,7 +16,7 @@ _FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inp
 
 
 def possible(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`task` stands at a tool that runs as one."""
+    """Check that `task` stands at a tool that runs as one."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
             yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").key(), _FIX)

@@ -36,7 +36,7 @@ def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`deprecated.use` names another tool."""
+    """Check that `deprecated.use` names another tool."""
     names = [tool.name for tool in resolved.tools]
     for tool in resolved.tools:
         use = (tool.extension.get("deprecated") or {}).get("use")
@@ -114,7 +114,7 @@ def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
 
 
 def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
+    """Check that lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
@@ -153,7 +153,7 @@ def described(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
-    """With `wire: {refs: inlined}`, schemas go out without references, as far as that is possible."""
+    """Check that schemas can go out without references under `wire: {refs: inlined}`."""
     if not resolved.inlines:
         return
     for tool in resolved.tools:
@@ -178,7 +178,7 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
+    """Check that `https://` is for what clients can fetch (MCP 2025-11-25, Resources, Common URI Schemes)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             if primitive.key.lower().startswith("https://"):
@@ -191,7 +191,7 @@ def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Icons are web or `data:` addresses; clients MUST refuse others, such as `javascript:` (MCP 2025-11-25, Icons)."""
+    """Check that icons are web or `data:` addresses; clients MUST refuse `javascript:` (MCP 2025-11-25, Icons)."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

@@ -39,7 +39,7 @@ _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "res
 
 
 def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
+    """Check that the server can compile every `pattern`, and every key of `patternProperties`."""
     for outline in resolved.everything():
         for place, text in patterns_in(outline):
             if is_too_large(text):
@@ -175,7 +175,7 @@ def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """There are arguments that a tool accepts."""
+    """Check that there are arguments that a tool accepts."""
     from stubwright.jsonschema import instances
 
     unsound = _unsound(resolved)
@@ -251,7 +251,7 @@ class _Judge:
 
 
 def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
-    """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    """Yield each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
     unsound = _unsound(resolved)
     for outline in resolved.everything():
         carriers = outline.having(keyword)

@@ -68,7 +68,7 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_file(text: str) -> tuple[Json, list[Problem]]:
-    """As `parse`, of a file that is JSON by its name; one that does not even start like that is told of it."""
+    """Parse a file that is JSON by its name, as `parse` does; one that does not even start like JSON gets a hint."""
     value, problems = parse(text)
     if problems and problems[0].help is None and not text[: problems[0].start].strip():
         fix = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"

@@ -432,7 +432,7 @@ def _offsets(event: yaml.Event) -> tuple[int, int]:
 
 
 def _shifted(escape: str) -> str:
-    """`\\ud` as `\\ue` and back; the letter keeps its case."""
+    """Swap `\\ud` and `\\ue`; the letter keeps its case."""
     return escape[:2] + {"d": "e", "D": "E", "e": "d", "E": "D"}[escape[2]]
 
 

@@ -47,7 +47,7 @@ class Finding:
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Each diagnostic once, by file, position, code and message; what has no file comes first.
+    """Locate each diagnostic once, by file, position, code and message; those without a file come first.
 
     Values that a YAML alias repeats have different places in the manifest, but one in the text.
     """

@@ -41,7 +41,7 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
 
 
 def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
-    """Findings one by one, and those of one cause together, where the first of them is."""
+    """Group findings with one cause at the place of the first; others stay alone."""
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
         diagnostic = finding.diagnostic
@@ -56,7 +56,7 @@ def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 
 
 def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
-    """One finding; `others` are of the same cause, in other places."""
+    """Format one finding; `others` are of the same cause, in other places."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:

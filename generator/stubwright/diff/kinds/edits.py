@@ -58,7 +58,7 @@ class Edit:
 
 
 def edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
-    """All edits that make `new` of `old`, both read in one dialect."""
+    """Return all edits that make `new` of `old`, both read in one dialect."""
     return list(_Differ(old, new, dialect).schema(old, new, (), ""))
 
 
@@ -138,7 +138,7 @@ class _Differ:
     def _compare_properties(
         self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
     ) -> Iterator[Edit]:
-        """Edits of `properties` and `required` together, property by property."""
+        """Yield edits of `properties` and `required` together, property by property."""
         before, after = _to_mapping(old.get("properties")), _to_mapping(new.get("properties"))
         needed, needs = _to_names(old.get("required")), _to_names(new.get("required"))
         renamed = _find_renamings(before, after)
@@ -259,7 +259,7 @@ def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Old names to new ones, where exactly one removed property has the same schema as exactly one new one."""
+    """Map old names to new ones if exactly one removed property has the schema of exactly one new one."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     renamings = {}
@@ -306,7 +306,7 @@ def _or_none(value: Any) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """All texts in a value, names too: what a model may take for words to it."""
+    """Yield all texts in a value, names too: what a model may take for words to it."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

@@ -54,7 +54,7 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
 def compare_policies(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of a policy: of one tool, or the default of all."""
+    """Yield changes of a policy: of one tool, or the default of all."""
     for key in dict.fromkeys((*after, *before)):
         if key.startswith("x-") or same(before.get(key), after.get(key)):
             continue
@@ -73,7 +73,7 @@ def compare_policies(
 
 
 def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Whom another value of a key affects, and why."""
+    """Return whom another value of a key affects, and why."""
     if same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:

@@ -29,7 +29,7 @@ Use: TypeAlias = Literal["input", "output", "both"]
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """All changes of the Python side."""
+    """Yield all changes of the Python side."""
     yield from _compare_packages(pair.old, pair.new)
     if not pair.old.emit & pair.new.emit:
         return
@@ -108,7 +108,7 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_method(was: ClientMethod, method: ClientMethod, subject: _Subject) -> Iterator[Change]:
-    """Changes of a method of the client."""
+    """Yield changes of a method of the client."""
     old, new = _by_name(was.parameters), _by_name(method.parameters)
     for name, now in new.items():
         before = old.get(name)
@@ -147,7 +147,7 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
-    """Changes of the types of shared enumerations."""
+    """Yield changes of the types of shared enumerations."""
     old, new = _by_name(surfaces.old.enumerations), _by_name(surfaces.new.enumerations)
     for name, was in old.items():
         now = new.get(name)
@@ -161,7 +161,7 @@ def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
-    """Changes of the attributes of a class, without those that it inherits from the same base as before."""
+    """Yield changes of the attributes of a class, without those that it inherits from the same base as before."""
     use = _get_use(now)
     is_keyword = use == "input" and now.is_root  # callers give its attributes as keywords
     makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
@@ -192,7 +192,7 @@ def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Chang
 
 
 def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: str | None) -> Iterator[Change]:
-    """Changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
+    """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
     less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
     needed = was.default is not None and now.default is None
     if not _is_same(was.type.text, now.type.text) and not (needed and less == {"None"} and not more):
@@ -214,7 +214,7 @@ def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: 
 
 
 def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-    """Whom the new type of an attribute may break; it has `more` alternatives, and no longer has `less`."""
+    """Return whom an attribute's new type may break; it has `more` alternatives, and no longer has `less`."""
     if not more and not less:
         return None
     if more:

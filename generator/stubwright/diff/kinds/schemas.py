@@ -53,7 +53,7 @@ class SchemaComparison:
     _proofs: ProofMemory = field(default_factory=lambda: ProofMemory(_EFFORT), init=False)
 
     def compare(self) -> list[Change]:
-        """All changes, in the order of the schema."""
+        """Return all changes, in the order of the schema."""
         return self._compare_formats() if same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:

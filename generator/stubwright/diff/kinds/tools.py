@@ -51,7 +51,7 @@ class ManifestPair:
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def renamed(self) -> dict[str, str]:
-        """Old names to new ones: removed tools where exactly one new tool differs in its name alone.
+        """Map old names to new ones: removed tools of which exactly one new tool differs in its name alone.
 
         Those whose names are aliases now are not among them.
         """
@@ -75,7 +75,7 @@ class ManifestPair:
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """All changes of tools."""
+    """Yield all changes of tools."""
     renamed = pair.renamed()
     succeeded = {succession.old.name: succession for succession in pair.successions()}
     old_names, new_names = ([tool.name for tool in manifest.tools] for manifest in (pair.old, pair.new))
@@ -208,7 +208,7 @@ def _compare_headers(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
 def _compare_served(
     old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    """Changes of what stands under a tool's `stubwright` key."""
+    """Yield changes of what stands under a tool's `stubwright` key."""
     at = old.place / "stubwright", new.place / "stubwright"
     own_policies = before.get("policy") or {}, after.get("policy") or {}
     all_tools = [manifest.document.get("policy") or {} for manifest in (pair.old, pair.new)]
@@ -232,7 +232,7 @@ def _compare_served(
 def _compare_task_limits(
     new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of how long tasks are kept, and of how many there may be."""
+    """Yield changes of how long tasks are kept, and of how many there may be."""
     for key, default in _TASKS.items():
         was, now = before.get(key, default), after.get(key, default)
         if was != now:
@@ -244,7 +244,7 @@ def _compare_task_limits(
 def _compare_bindings(
     old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of what the server sets: from the caller's token, from its environment, or always the same."""
+    """Yield changes of what the server sets: from the caller's token, from its environment, or always the same."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         places = at[0] / "bind" / name, at[1] / "bind" / name
@@ -278,7 +278,7 @@ def _source(binding: Mapping[str, Any]) -> str:
 def compare_apis(
     before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Mapping[str, Place], Mapping[str, Place]]
 ) -> Iterator[Change]:
-    """Changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
+    """Yield changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
     for name in after:
         was, now = before.get(name), after[name]
         keys = [] if was is None else [key for key in {**now, **was} if not same(was.get(key), now.get(key))]
@@ -295,7 +295,7 @@ def compare_apis(
 def compare_extension(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of `deprecated`, and of what is asked."""
+    """Yield changes of `deprecated`, and of what is asked."""
     if not same(before.get("deprecated"), after.get("deprecated")):
         places = at[0] / "deprecated", at[1] / "deprecated"
         impact: Impact = "cosmetic"

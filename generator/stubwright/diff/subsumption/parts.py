@@ -41,11 +41,11 @@ class Part:
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
     def at(self, schema: Json) -> Part:
-        """Another schema of the same judge."""
+        """Return another schema of the same judge."""
         return replace(self, schema=schema, is_settled=False)
 
     def settle(self, schema: Json) -> Part:
-        """Another schema, whose `not` is a test for one value."""
+        """Return another schema, whose `not` is a test for one value."""
         return replace(self, schema=schema, is_settled=True)
 
     def negate(self, schema: Json) -> Part:

@@ -45,7 +45,7 @@ _UPPER: Final = ("maximum", "exclusiveMaximum")
 
 
 def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Candidates for a text that has to do with these keywords; some may come twice."""
+    """Yield candidates for a text that has to do with these keywords; some may come twice."""
     stated = list(keywords)
     sizes = sorted({size for one in stated for size in _list_sizes(one)})
     made = [text for one in stated for text in _list_made(one)]
@@ -63,7 +63,7 @@ def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
-    """Lengths on both sides of each that is named."""
+    """Yield lengths on both sides of each that is named."""
     for keyword in ("minLength", "maxLength"):
         size = keywords.get(keyword)
         if _is_number(size) and size < _LONGEST:
@@ -82,7 +82,7 @@ def _list_made(keywords: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
-    """Texts for what a pattern sees ahead or behind, alone and at both ends of what it matches."""
+    """Yield texts for what a pattern sees ahead or behind, alone and at both ends of what it matches."""
     rest = _make_text(pattern, chance)
     for look in _LOOK_AROUND.finditer(pattern):
         seen = _make_text(look[1].removeprefix("^").removesuffix("$"), chance)
@@ -115,7 +115,7 @@ def _list_spots(text: str) -> list[int]:
 
 
 def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
-    """Candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
+    """Yield candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
     stated = list(keywords)
     bounds = sorted({one[word] for one in stated for word in (*_LOWER, *_UPPER) if _is_number(one.get(word))})
     named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}

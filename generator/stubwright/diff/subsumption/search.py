@@ -107,7 +107,7 @@ class Search:
         self.steps -= 1
 
     def values(self, group: Group, depth: int = 0) -> Iterator[Json]:
-        """Values that are likely to fit all parts.
+        """Yield values that are likely to fit all parts.
 
         Raises:
             ExhaustedError: There are no steps left.
@@ -351,7 +351,7 @@ def _get_negated(part: Part) -> Part | None:
 
 
 def _take_turns(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
-    """One item of each source in turn; one source more joins in each round."""
+    """Yield one item of each source in turn; one source more joins in each round."""
     remaining, active = iter(sources), deque[Iterator[_Item]]()
     while True:
         more = next(remaining, None)
@@ -400,7 +400,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
 
 
 def _find_names(part: Part, depth: int) -> Iterator[str]:
-    """Names of properties that a schema knows, also those that it refers to or rejects."""
+    """Yield names of properties that a schema knows, also those that it refers to or rejects."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
     schema = part.schema
@@ -422,7 +422,7 @@ def _find_names(part: Part, depth: int) -> Iterator[str]:
 
 
 def _make_more_names(plain: Group, count: int) -> Iterator[str]:
-    """Names for an object that must have many properties."""
+    """Yield names for an object that must have many properties."""
     for part in plain:
         rule = part.get("propertyNames")
         if isinstance(rule, dict):
@@ -432,7 +432,7 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
 
 
 def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Names with those that they require."""
+    """Add to names those that they require."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows while it is read
         for part in plain:

@@ -208,7 +208,7 @@ def matches(part: Part, pattern: str, name: str) -> bool:
 
 
 def make_names(pattern: str, part: Part, names: Sequence[str]) -> list[str]:
-    """Names that a pattern matches: some of those given, and some made for it."""
+    """Return names that a pattern matches: some of those given, and some made for it."""
     chance = Random(0)  # noqa: S311
     made: list[str] = []
     with suppress(UnreadableError):

@@ -183,7 +183,7 @@ def _told(text: str, problem: Problem, comments: bool) -> Problem:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Spaces in place of what is no string, with the same line breaks."""
+    """Put spaces in place of what is no string, with the same line breaks."""
     return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
 
 

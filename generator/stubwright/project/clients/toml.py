@@ -117,7 +117,7 @@ def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
 
 
 def _trailing(table: Table) -> list[Item]:
-    """Comments and empty lines behind the values of a table and of those in it: they belong to the next header.
+    """Return the comments and empty lines behind a table's values, nested ones too: they belong to the next header.
 
     Empty lines alone before the header of a table in it go with that header.
     """

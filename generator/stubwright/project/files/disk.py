@@ -54,7 +54,7 @@ class Disk:
         return data
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Files below `folder` that match, sorted, with `/` between folders."""
+        """Return files below `folder` that match, sorted, with `/` between folders."""
         key = f"{posixpath.normpath(folder)}{LISTING}{pattern}"
         if key not in self._listings:
             base = Path(folder)

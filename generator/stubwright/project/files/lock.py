@@ -161,7 +161,7 @@ def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
 
 
 def _merged(text: str) -> Lock:
-    """Both sides of a merge conflict: a file of either side is ours, with either digest; no manifest is up to date."""
+    """Merge both sides of a conflict: a file of either is ours, with either digest; no manifest is up to date."""
     files: dict[str, dict[str, set[str]]] = {}
     manifest = section = ""
     for line in text.split("\n"):

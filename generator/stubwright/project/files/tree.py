@@ -273,7 +273,7 @@ _TWO_SERVERS = "give one of the two servers another `python.package`, or another
 
 
 def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
-    """No changes, and why."""
+    """Return no changes, and why."""
     return Changes((), 0, known, tuple(problems), refused=True)
 
 

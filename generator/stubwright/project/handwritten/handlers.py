@@ -122,7 +122,7 @@ def compare(
 
 
 def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
-    """All that are missing, as one finding: they are written, or stubbed, together."""
+    """Report all missing methods as one finding: they are written, or stubbed, together."""
     if len(missing) == 1:
         fix = f"write `{signature(missing[0])}`"
         return Diagnostic("SW420", f"`{name}` has no method `{missing[0].name}`", at, fix)

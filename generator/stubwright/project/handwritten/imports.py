@@ -48,7 +48,7 @@ def brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def bound(module: ast.Module) -> frozenset[str]:
-    """All names that a module may have, `*` among them where it takes those of another."""
+    """Return all names that a module may have, `*` among them where it takes those of another."""
     return frozenset(bindings(module))
 
 
@@ -125,7 +125,7 @@ def is_for_types(node: ast.If) -> bool:
 
 
 def _place(module: ast.Module) -> int:
-    """After how many lines an import goes: behind the last of the first imports, else before the first statement."""
+    """Return after how many lines an import goes: behind the first imports, otherwise before the first statement."""
     after = 0
     for node in module.body:
         is_doc = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is module.body[0]

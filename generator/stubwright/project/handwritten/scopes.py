@@ -84,6 +84,6 @@ def stored(function: Function | ast.Lambda) -> Iterator[str]:
 
 
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """All parameters of a function."""
+    """Return all parameters of a function."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
