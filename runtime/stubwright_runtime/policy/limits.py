@@ -29,7 +29,7 @@ class Limits:
     """The limits of one server's tools: a step that their calls go through."""
 
     def __init__(self) -> None:
-        """Nothing runs so far."""
+        """Start without calls."""
         self._bounds: dict[Tool, _Bounds] = {}
 
     async def __call__(self, proceed: Proceed, call: Call) -> Outcome:

@@ -74,7 +74,7 @@ class Scopes:
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
     def lacking(self, principal: Principal, message: object) -> Sequence[str]:
-        """All scopes that a JSON-RPC message needs, where its sender lacks some of them; else none.
+        """Return all scopes that a JSON-RPC message needs if its sender lacks some of them; otherwise none.
 
         Scopes that the caller has by others stand there, too, since a new token replaces the one that is there.
         """

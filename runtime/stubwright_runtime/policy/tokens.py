@@ -61,7 +61,7 @@ class Tokens:
         self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whom a token is for; `None` where it is not valid here.
+        """Return whom a token is for; `None` if it is not valid here.
 
         Raises:
             VerificationUnavailableError: The issuer's keys cannot be had.

@@ -57,7 +57,7 @@ class Text(Codec):
     """Any value, written as JSON text."""
 
     def encode(self, value: Json) -> Json:
-        """As text."""
+        """Encode the value as text."""
         return json.dumps(value, ensure_ascii=False)
 
     def decode(self, value: Json, at: str) -> Json:
@@ -96,11 +96,11 @@ class Array(Codec):
     items: Codec = field(default_factory=lambda: Codec({}))
 
     def encode(self, value: Json) -> Json:
-        """Each item."""
+        """Encode each item."""
         return [self.items.encode(item) for item in super().encode(value)]
 
     def decode(self, value: Json, at: str) -> Json:
-        """Each item."""
+        """Decode each item."""
         if not isinstance(value, list):
             return value
         return [self.items.decode(item, f"{at}[{index}]") for index, item in enumerate(value)]
@@ -142,7 +142,7 @@ class Object(Codec):
         return {member.name: name for name, member in self.members.items()}
 
     def encode(self, value: Json) -> Json:
-        """Each property; what is left out as null, where that is what says so."""
+        """Encode each property; what is left out is null if null says so."""
         given = super().encode(value)
         encoded: dict[str, Json] = {}
         pairs = []
@@ -167,7 +167,7 @@ class Object(Codec):
         return encoded
 
     def decode(self, value: Json, at: str) -> Json:
-        """Each property under its own name; what is not known is left as it is."""
+        """Decode each property under its own name; what is not known is left as it is."""
         if not isinstance(value, dict):
             return value
         decoded: dict[str, Json] = {}
@@ -221,7 +221,7 @@ class Union(Codec):
         return [compile_schema(branch.schema, formats=False) for branch in self.branches]
 
     def encode(self, value: Json) -> Json:
-        """By the first branch from which the way back leads to the same value."""
+        """Encode by the first branch from which the way back leads to the same value."""
         for branch, validator in zip(self.branches, self._validators, strict=True):
             try:
                 encoded = branch.encode(value)
@@ -232,7 +232,7 @@ class Union(Codec):
         raise NotExpressibleError("a value that none of the alternatives can express")
 
     def decode(self, value: Json, at: str) -> Json:
-        """By the first branch whose schema takes the value."""
+        """Decode by the first branch whose schema takes the value."""
         failure = None
         for branch, validator in zip(self.branches, self._validators, strict=True):
             if validator.is_valid(value):

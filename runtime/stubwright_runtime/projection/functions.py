@@ -49,14 +49,14 @@ class ProjectedTool:
 
 
 def project_tools(definitions: Iterable[Mapping[str, Any]], form: Form) -> list[ProjectedTool]:
-    """Tools as functions, in their order."""
+    """Project tools to functions, in their order."""
     listed = [*definitions]
     names = make_names([str(definition["name"]) for definition in listed], form.tool_name)
     return [project_tool(definition, form, names[str(definition["name"])]) for definition in listed]
 
 
 def as_tools(form: Form, projected: Iterable[ProjectedTool]) -> list[dict[str, Any]]:
-    """Functions as the `tools` of a request."""
+    """Wrap functions as the `tools` of a request."""
     functions = [dict(tool.function) for tool in projected]
     return [{"functionDeclarations": functions}] if form.wrapping == "gemini" else functions
 

@@ -350,16 +350,16 @@ class _Nullable(Codec):
         return self.made.is_plain
 
     def encode(self, value: Json) -> Json:
-        """Null, or by the codec."""
+        """Encode null, or by the codec."""
         return None if value is None else self.made.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
-        """Null, or by the codec."""
+        """Decode null, or by the codec."""
         return None if value is None else self.made.decode(value, at)
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
-    """For each name one that fits a pattern: itself where it does, otherwise one made of it that no other has."""
+    """Map each name to one that fits a pattern: itself if it does, otherwise a unique one made of it."""
     names = [*names]
     taken = {name for name in names if re.search(pattern, name)}
     made: dict[str, str] = {}

@@ -80,7 +80,7 @@ class Budget:
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Whose budget has no room for so many more bytes, where the caller uses `own` of `total`."""
+        """Return whose budget has no room for so many more bytes if the caller uses `own` of `total`."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None

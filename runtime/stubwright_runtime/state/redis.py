@@ -480,7 +480,7 @@ class RedisStore:
         return self._name("roster", f"{payer} {part_of(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """One part of all of a kind that an owner has, opened, the oldest first."""
+        """Return one part of all records of a kind and an owner, decrypted, the oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, roster, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False

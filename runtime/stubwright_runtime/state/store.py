@@ -192,7 +192,7 @@ class Store(Protocol):
         ...
 
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """All of a kind that an owner has, with its keys, the oldest first. That is no use, as `idle` counts it."""
+        """Return all records of a kind and an owner with their keys, the oldest first. This is not use for `idle`."""
         ...
 
     async def heads(self, kind: str, owner: str) -> list[bytes]:
@@ -220,7 +220,7 @@ class Store(Protocol):
         ...
 
     async def members(self, name: str) -> frozenset[str]:
-        """All members of a set."""
+        """Return all members of a set."""
         ...
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
@@ -236,7 +236,7 @@ class Store(Protocol):
         ...
 
     async def secrets(self) -> Sequence[bytes]:
-        """Keys of 32 bytes that all processes with this store know, and nobody else, the newest first."""
+        """Return the keys of 32 bytes that all processes with this store share, and only they, the newest first."""
         ...
 
     def exchange(self, *, writes: bool) -> AbstractAsyncContextManager[None]:

@@ -66,19 +66,19 @@ class TaskChannel:
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
 
     async def subscribe(self, uri: str) -> None:
-        """Nothing to do: no task subscribes."""
+        """Do nothing: no task subscribes."""
 
     async def release(self) -> None:
-        """Nothing to do: no stream waits."""
+        """Do nothing: no stream waits."""
 
     async def request(self, request: types.ServerRequest, result: type[Any]) -> NoReturn:
-        """Questions of tasks are no requests. Raises RuntimeError."""
+        """Raise RuntimeError: questions of tasks are no requests."""
         raise RuntimeError(
             f"a task cannot send {request.method} for a {result.__name__}"
         )  # its rounds keep questions instead
 
     async def asked_to_visit(self, elicitation: str) -> None:
-        """Nothing to do: whoever hears of the task hears of its questions."""
+        """Do nothing: a client that is notified of the task gets its questions."""
 
     async def visited(self, elicitation: str) -> bool:
         """Tell that all is done at a URL, where there is a connection to tell."""
@@ -86,6 +86,6 @@ class TaskChannel:
 
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:
-    """Progress in words: `3 of 10: packing`."""
+    """Describe progress in words: `3 of 10: packing`."""
     progress = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return (progress if message is None else f"{progress}: {message}")[:_MAX_CHARACTERS]

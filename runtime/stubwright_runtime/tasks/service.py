@@ -230,7 +230,7 @@ def missing_tasks_extension() -> ProtocolError:
 
 
 def owner_of(principal: Principal, connection: TaskConnection, revision: str) -> str:
-    """Whose a task is: without a token, over HTTP, that of the session that it was made in."""
+    """Return whose a task is: without a token, over HTTP, that of the session that it was made in."""
     if principal.kind != "anonymous" or Revision.of(revision).has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])

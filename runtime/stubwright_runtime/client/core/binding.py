@@ -70,7 +70,7 @@ class Binding:
     _toolset: ClassVar[str | None] = None
 
     def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
-        """Not to be called: `connect` gives a client."""
+        """Do not call this: `connect` gives a client."""
         self._session = _session
         self._subscriptions = _subscriptions
         self._options = _options

@@ -56,7 +56,7 @@ class InFlight:
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
-        """Nothing is yet."""
+        """Start without requests."""
         self.expects_questions = expects_questions
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []

@@ -105,7 +105,7 @@ class Session:
         send: Callable[[CallToolRequestParams], Awaitable[_Result | InputRequiredResult]],
         options: Options,
     ) -> _Result:
-        """All rounds of a call, with the headers that mirror its arguments.
+        """Run all rounds of a call, with the headers that mirror its arguments.
 
         Args:
             tool: The tool.
@@ -144,7 +144,7 @@ class Session:
             Bound(options.max_result_bytes).check(_measure_json(result))
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
-        """All pages of a list.
+        """Return all pages of a list.
 
         Args:
             fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that

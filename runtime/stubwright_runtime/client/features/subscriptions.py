@@ -131,7 +131,7 @@ class Subscriptions:
     async def _subscribe(
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
-        """Before 2026-07-28: `resources/subscribe` for each URI (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp import MCPError
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
@@ -200,7 +200,7 @@ class _Backlog:
         self._wake.set()
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """End the backlog: nothing will come any more."""
         self.ended = True
         self._wake.set()
 
@@ -245,7 +245,7 @@ async def _is_there(client: Client) -> bool:
 async def _listen(
     session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_Subscribed, None]:
-    """From 2026-07-28 on: one stream for all (MCP 2026-07-28, basic/utilities/subscriptions)."""
+    """Listen on one stream for all, from 2026-07-28 on (MCP 2026-07-28, basic/utilities/subscriptions)."""
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT

@@ -93,11 +93,11 @@ class PagedMethod(Generic[P, T_co]):
         update_wrapper(self, method)
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
-        """One page."""
+        """Fetch one page."""
         return await self._method(*args, **kwargs)
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item]:
-        """All items, from the page that the arguments ask for on; the arguments are those of the method.
+        """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
 
         Example:
             `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.

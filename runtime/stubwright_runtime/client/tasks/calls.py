@@ -61,7 +61,7 @@ class ToolTask(Generic[T_co]):
     """
 
     def __init__(self, run: TaskRun, call_state: _CallState[T_co]) -> None:
-        """Not to be called: the methods of `client.tasks` give tasks."""
+        """Do not call this: the methods of `client.tasks` give tasks."""
         self._run = run
         self._call_state = call_state
 
@@ -121,7 +121,7 @@ class ToolTask(Generic[T_co]):
         return self._call_state.response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
-        """Its state now, and each change until it has ended, the end included; the result comes from `await`.
+        """Yield its state now, and each change until it has ended, the end included; the result comes from `await`.
 
         The server is asked as often as it wants to be, and not where it tells by itself.
 

@@ -75,7 +75,7 @@ class _Declaring(BaseModel):
     """A request that says of the client that it knows tasks."""
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """As the SDK sends it."""
+        """Dump the request as the SDK sends it."""
         data = super().model_dump(**options)
         data["params"]["_meta"] = _Meta(data["params"].get("_meta") or {})
         return data

@@ -209,7 +209,7 @@ class TaskRun:
             await self._look()
 
     async def _look(self) -> None:
-        """`tasks/get`."""
+        """Ask for the task's state (`tasks/get`)."""
         self._looks += 1
         try:
             came = await self._requests.get(self.state.id)
@@ -251,7 +251,7 @@ class TaskRun:
                 self._failure = error
 
     async def _answer(self) -> None:
-        """From 2026-07-28 on: have each question answered once, and send the answers.
+        """Have each question answered once, and send the answers, from 2026-07-28 on.
 
         An answer is sent again where the server still asks some looks later: it may take some answers of several, and
         passes over those that it has.
@@ -273,7 +273,7 @@ class TaskRun:
             self._sent.update(dict.fromkeys(waiting, self._looks))
 
     async def _wait_for_questions(self) -> None:
-        """Up to 2025-11-25: wait for the result, on whose stream the questions come, until the task asks no more."""
+        """Wait for the result, on whose stream the questions come, until the task asks no more, up to 2025-11-25."""
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None

@@ -391,7 +391,7 @@ class _Reading:
         return getattr(self._stream, "last_context", None)
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """End the stream: nothing will come any more."""
         self._ended = True
         if self._scope is not None:
             self._scope.cancel()

@@ -181,7 +181,7 @@ class _Reading:
         return self._own_lock
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """End the stream: nothing will come any more."""
         self._is_over = True
         if self._scope is not None:
             self._scope.cancel()
@@ -283,7 +283,7 @@ class _Writing:
                 self._transport.stop_reading()  # it may go on, but nothing that is asked can be answered
 
     async def aclose(self) -> None:
-        """Nothing: the process's standard input is closed when it is stopped."""
+        """Leave the process's standard input open, which is closed when it is stopped."""
 
     async def __aenter__(self) -> Self:
         return self
