@@ -1,8 +1,8 @@
 """The Python that a package is going to have: its classes and their fields, its methods and their parameters.
 
 Takes the IR, and the models that were made of it; gives frozen values, each with its role, its name on the wire, its
-type, and the place in the manifest that it comes from. Pages are rendered from it, and whoever must know what a package
-holds reads it here, never in generated text.
+type, and the place in the manifest that it comes from. Pages are rendered from it, and code that must know what a
+package holds reads it here, never in generated text.
 """
 
 from __future__ import annotations

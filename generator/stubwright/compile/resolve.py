@@ -213,7 +213,7 @@ def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ..
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
-    Of what goes on the wire, `null` takes a key away. What an API binds is bound unless the tool says otherwise.
+    In what goes on the wire, `null` removes a key. What an API binds is bound unless the tool says otherwise.
     """
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in overlays(bundle):

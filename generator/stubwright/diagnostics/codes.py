@@ -28,7 +28,7 @@ class Code:
 class Diagnostic:
     """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is.
 
-    Of what a user wrote, both hold excerpts alone: what is longer than a line is cut in its middle.
+    Both only quote excerpts of what a user wrote: what is longer than a line is cut in its middle.
     """
 
     code: str

@@ -74,7 +74,7 @@ def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
     """Return the models that cannot be built. They are built together, so that each is once, whatever refers to it."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
-        TypeAdapter(every).rebuild(raise_errors=True)  # which else waits for names that are not there
+        TypeAdapter(every).rebuild(raise_errors=True)  # which otherwise waits for names that are not there
     except _MISTAKES as error:
         alone = [BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
         return alone or [BuildFailure(next(iter(classes.values())), "", _message(error))]

@@ -103,7 +103,7 @@ def prove(
         manifest: The manifest.
         todo: The modules.
         artifacts: The files of its package.
-        workers: The processes, where there are any; else one is started.
+        workers: The processes, if there are any; otherwise one is started.
 
     Returns:
         An error for each class that cannot be built, and for each module that cannot be imported.

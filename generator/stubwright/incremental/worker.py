@@ -121,7 +121,7 @@ def together(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
 
 def _serve(connection: Connection, other: Connection, makes_models: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
-    other.close()  # else this process would keep its own connection open when the first one is gone
+    other.close()  # otherwise this process would keep its own connection open when the first one is gone
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
     with suppress(Exception):
         if makes_models:

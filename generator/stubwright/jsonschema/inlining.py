@@ -51,7 +51,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; else None."""
+    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; otherwise None."""
 
     wire: Json
     kept: str | None = None
@@ -230,7 +230,7 @@ def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
     """Return a schema that has a reference, with what that leads to in its place.
 
     Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
-    then both count: side by side where no keyword sees another one's neighbours, else by `allOf`.
+    then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`.
     """
     hides = dialect.reference_hides_siblings
     beside = {

@@ -102,9 +102,9 @@ class Reference:
 class Outline:
     """One root schema, which stands at `place`. What is in it is looked up when it is asked for.
 
-    `plain` says that it is known to have neither references nor handles, so that nobody need look for them.
+    `plain` says that it is known to have neither references nor handles, so that they need not be looked for.
     `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
-    schema without these: nobody looks at them before `enter` is called.
+    schema without these: they are not read before `enter` is called.
     """
 
     place: Place
@@ -151,7 +151,7 @@ class Outline:
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Look at a bundled schema, by its place; whether it is one, and nobody had before."""
+        """Look at a bundled schema, by its place, and tell whether it is one, and new."""
         walk = self._walked
         if not walk.is_apart(place):
             return False

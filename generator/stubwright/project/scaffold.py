@@ -64,7 +64,7 @@ def create(
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
         folder: Where to; by default a new folder with the server's name in the working folder.
-        origin: Gives what it starts from instead of the example; asked when all else is fine.
+        origin: Gives what it starts from instead of the example; asked when the rest is fine.
         is_published: Whether its installers can ask a package index for the runtime; otherwise it brings the wheel.
 
     Raises:

@@ -79,7 +79,7 @@ class Serving:
         Args:
             host: Where to serve.
             port: The port; 0 for any that is free.
-            ended: Called with the exit status of a server that ended although nobody asked it to, from another thread.
+            ended: Called with the exit status of a server that ended unasked, from another thread.
             key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
             debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
 

@@ -83,7 +83,7 @@ class ClassPlan:
 
     `roles` are those of the documents that it is for; `is_root` says that it is for the whole of one. `redacted` are
     the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that it is
-    another name for, where it `is_alias`, or else inherits from, so that it has only the `fields` that are new;
+    another name for, where it `is_alias`, or otherwise inherits from, so that it has only the `fields` that are new;
     `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys hold
     that are no properties, where it is a mapping of these.
     """
@@ -106,7 +106,7 @@ class ClassPlan:
 class Part:
     """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
 
-    `redacted` are the ways to what nobody but the handler may see. `stem` is the start of the names of classes for its
+    `redacted` are the ways to what only the handler may see. `stem` is the start of the names of classes for its
     `$defs`, where that is not the module's.
     """
 
@@ -472,7 +472,7 @@ class _Planner:
     def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
         """Return a shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
 
-        Of its constants, those of the enumerations that are `named` go by their names.
+        The constants of enumerations that are `named` go by their names.
         """
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)

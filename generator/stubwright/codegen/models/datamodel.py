@@ -56,7 +56,7 @@ class ModelModule:
     """A module of models.
 
     `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
-    of the client's method, made of the first part's class: the required ones first, else in the schema's order. `extra`
+    of the client's method, made of the first part's class: required ones first, otherwise in schema order. `extra`
     is the type of the values of what else the schema allows; None where it allows nothing else.
     """
 

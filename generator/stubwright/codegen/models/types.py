@@ -473,7 +473,7 @@ def written(value: float) -> int | None:
 
 
 def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
-    """Yield the constants of an enumeration; of one that nobody reads to its end, their types."""
+    """Yield the constants of an enumeration; of one too long to be read to its end, their types."""
     for each in map(constant, values):
         yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
@@ -508,7 +508,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
     """Return what `shape` and one of the branches accept.
 
     Where the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
-    `shape`'s; else each stays a class of its own.
+    `shape`'s; otherwise each stays a class of its own.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)

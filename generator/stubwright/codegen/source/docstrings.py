@@ -27,7 +27,7 @@ def tool_doc(tool: ir.Tool) -> str:
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """Yield what the tool's policy means for whoever writes it or calls it."""
+    """Yield what the tool's policy means for its author and its callers."""
     if tool.policy.get("confirm"):
         yield "The server asks the user for leave first."
     if scopes := tool.policy.get("scopes"):

@@ -1,6 +1,6 @@
 """Imports as data: which names a generated module takes from which other one, and their lines.
 
-The lines are those that isort and ruff write by default, so that whoever checks generated code has nothing to mend:
+The lines are those that isort and ruff write by default, so that a check of generated code finds nothing to mend:
 names sorted as people count, and no line beyond 88 columns. Formatters that allow longer lines leave them as they are.
 """
 

@@ -163,7 +163,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
     """Lay out what stands between brackets as Black does.
 
-    All on one line if that is short enough, else all on a line of its own, else each item on one, as also a single one.
+    All on one line if that is short enough, otherwise all on a line of its own, otherwise each item on one.
     An item that is itself a list has the entries of a dictionary.
     """
     rows = [item if isinstance(item, Code) else code("{{{}}}", join(", ", item)) for item in items]

@@ -37,7 +37,7 @@ class Destination:
         headers: HTTP headers for each request.
         environment: The variables of the process, beside the few that it gets anyhow.
         manifest: What it was generated from, where that is here.
-        has_no_handlers: Whether it is a manifest's server for which nobody says where its handlers are.
+        has_no_handlers: Whether it is a manifest's server whose handlers are not specified.
     """
 
     label: str
@@ -96,7 +96,7 @@ def of(
     """Return the server that the command line names; None if its manifest is wrong, which the printer reports.
 
     Args:
-        word: A URL or a manifest; `None` for the command after `--`, else the project's only manifest.
+        word: A URL or a manifest; `None` for the command after `--`, otherwise the project's only manifest.
         arguments: The command line.
         printer: Is told what is wrong.
         generated: Whether a manifest's server is started, so that its package must be there.

@@ -80,7 +80,7 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
 def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time is over.
 
-    Whoever has the id of a handle that nobody owns has what it stands for, and what never ends fills the store (MCP
+    The id of a handle without an owner gives access to its state, and what never ends fills the store (MCP
     2026-07-28, server/tools, on state handles).
     """
     auth = resolved.entry.get("auth")

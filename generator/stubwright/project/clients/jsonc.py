@@ -1,4 +1,4 @@
-"""JSON with comments, edited where it stands: a member put into an object, or taken out, and all else byte for byte.
+"""JSON with comments, edited where it stands: a member put into an object, or taken out, the rest byte for byte.
 
 Takes text; gives text, or raises `UnfitError` with the place of what is in the way. Comments are those of JavaScript,
 and a comma may stand after the last entry, as VS Code, Cursor and Zed read their settings. It knows no file.

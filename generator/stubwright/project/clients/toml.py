@@ -1,4 +1,4 @@
-"""TOML, edited where it stands: a table of two keys put in, or taken out, and all else byte for byte.
+"""TOML, edited where it stands: a table of two keys put in, or taken out, the rest byte for byte.
 
 Takes text; gives text, or raises `UnfitError` with the place of what is in the way. A table that is written with
 headers is edited; one inside another value is left to people. What comes out is read again and compared with what was

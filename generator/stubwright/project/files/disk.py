@@ -152,7 +152,7 @@ def temporary(target: Path, number: int, run: str) -> Path:
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
     """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut.
 
-    The file has the mode of the one that is there, else `mode`, else what is usual.
+    The file has the mode of the one that is there, otherwise `mode`, otherwise the usual one.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = temporary(target, number, run)

@@ -1,6 +1,6 @@
 """The lock on disk, and what killed runs left behind.
 
-A run stages its lock before all else and moves it into place last. A staged lock that was never moved says what a
+A run stages its lock before anything else and moves it into place last. A staged lock that was never moved says what a
 killed run was about to write, so that the next run can tell that from what people did (`recover`).
 """
 

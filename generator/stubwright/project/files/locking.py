@@ -1,4 +1,4 @@
-"""One process at a time: whoever writes into a folder keeps others waiting that want to."""
+"""One process at a time: a process that writes into a folder makes others wait."""
 
 from __future__ import annotations
 

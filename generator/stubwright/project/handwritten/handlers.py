@@ -188,7 +188,7 @@ def signature(method: HandlerMethod) -> Code:
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
     """Add a stub for each missing method at the end of the class; the rest of the module's text stays as it is.
 
-    Names that the module does not have are imported there. Where nobody knows from where, they are written as strings,
+    Names that the module does not have are imported there. If their module is unknown, they are written as strings,
     so that the module can still be imported.
     """
     if missing and written.package:

@@ -1,6 +1,6 @@
 """The imports of a handwritten module: what they bring, and the text with more of them.
 
-Takes the text of a module that can be parsed; gives the text with some names imported, and all else as it is.
+Takes the text of a module that can be parsed; gives the text with some names imported, and the rest as it is.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
 def with_imports(text: str, package: str, names: Iterable[str]) -> str:
     """Add imports to the text of a module: of names of a package, and of names of the standard library.
 
-    An import from the same place gets more names; else a line is added behind the last import, or before all else.
+    An import from the same place gets more names; otherwise a line is added behind the last import, or at the top.
 
     Args:
         text: The module, which can be parsed.
