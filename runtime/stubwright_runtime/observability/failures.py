@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 _MOST: Final = 100
-"""How many exceptions are kept that nobody has asked for."""
+"""How many exceptions are kept that were not asked for yet."""
 
 
 class Failures:

@@ -90,7 +90,7 @@ class Keys:
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
         """Return the key with an identifier, for signatures of a kind; without an identifier, the only key for them.
 
-        Whoever names a known key does not wait while another asks for the keys again.
+        A token with a known key does not wait while the keys are fetched again for another.
 
         Raises:
             VerificationUnavailableError: No keys can be had.

@@ -119,7 +119,7 @@ class _Slots:
         return True
 
     async def retake(self) -> None:
-        """Take a place, also where one has to be waited for; whoever waits goes before new calls."""
+        """Take a place, also where one has to be waited for; waiting calls go before new ones."""
         if self.take():
             return
         woken = anyio.Event()
@@ -134,7 +134,7 @@ class _Slots:
             raise
 
     def leave(self) -> None:
-        """Hand a place over to whoever waits first, or free it."""
+        """Hand a place over to the first call that waits, or free it."""
         if self._waiting:
             self._waiting.popleft().set()
         else:

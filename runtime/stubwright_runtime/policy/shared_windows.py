@@ -68,7 +68,7 @@ class SharedWindows(MovingWindows):
         """Count `amount` hits in the window that ends now if they fit, and tell whether they do.
 
         Raises:
-            StateLost: Nobody knows.
+            StateLost: The store does not answer.
         """
         async with self._store.exchange(writes=True):
             return bool(await self._enter(keys=[self._name(key)], args=[expiry * 1_000_000, limit, amount]))
@@ -77,7 +77,7 @@ class SharedWindows(MovingWindows):
         """Return when the oldest hit in the window was, in seconds since 1970 by our clock, and the number of hits.
 
         Raises:
-            StateLost: Nobody knows.
+            StateLost: The store does not answer.
         """
         async with self._store.exchange(writes=False):
             age, number = await self._look(keys=[self._name(key)], args=[expiry * 1_000_000])

@@ -1,6 +1,6 @@
 """Access tokens that are JWTs (RFC 9068).
 
-Takes a token; says whom it is for, or that it is not valid here. Whoever sent it learns no more than that; the log has
+Takes a token; says whom it is for, or that it is not valid here. Its sender learns no more than that; the log has
 the reason, and never the token.
 """
 
@@ -135,7 +135,7 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     claims (RFC 8725, 3.12).
 
     Raises:
-        ValueError: It is another kind of token, or nobody's.
+        ValueError: It is another kind of token, or has neither a subject nor a client.
     """
     kind = str(header.get("typ", _PLAIN)).lower()
     if kind not in _TYPES:

@@ -28,7 +28,7 @@ class MovingWindows(Storage, MovingWindowSupport):
         raise NotImplementedError
 
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a counter, of which there are none here."""
+        """Refuse to add to a counter: there are no counters here."""
         raise NotImplementedError
 
     async def get_expiry(self, key: str) -> float:
@@ -40,11 +40,11 @@ class MovingWindows(Storage, MovingWindowSupport):
         raise NotImplementedError
 
     async def reset(self) -> int | None:
-        """Forget everything, which nobody asks for."""
+        """Refuse to forget everything, which is not needed."""
         raise NotImplementedError
 
     async def clear(self, key: str) -> None:
-        """Forget a key, which nobody asks for."""
+        """Refuse to forget a key, which is not needed."""
         raise NotImplementedError
 
 

@@ -98,7 +98,7 @@ class MemoryStore:
         spare: bool = False,
         tracked: bool = False,
     ) -> bool:
-        """See the protocol; nobody else writes here, so that nothing needs to be tracked."""
+        """See the protocol; no other process writes here, so that nothing needs to be tracked."""
         del tracked
         self._sweep()
         now, name = self._clock(), (kind, key)

@@ -28,7 +28,7 @@ _BRISK: Final = 1.0
 """Seconds in which a store that is well answers; such a wait does not count, and says nothing where it is in vain."""
 
 _REST: Final = 2.0
-"""Seconds after an exchange without an answer in which nobody else tries."""
+"""Seconds after an exchange without an answer in which no other is tried."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
 """Causes of a failure that say that nothing was sent."""

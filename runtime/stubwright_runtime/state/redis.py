@@ -1,7 +1,7 @@
 """The store in Redis or Valkey: all processes that serve one manifest see the same, and it outlives them.
 
 Takes and gives what the protocol says. Each method is one command or one script, so that it happens whole or not at
-all, and none is sent twice: whether one that got no answer was heard, nobody knows, and `StateLost` says so. What lies
+all, and none is sent twice: whether one without an answer was executed is unknown, and `StateLost` says so. What lies
 there is encrypted, and its names are digests: who reads Redis learns nothing of it, and who writes there makes nothing
 of it.
 """
@@ -47,7 +47,7 @@ _ESCAPED: Final = r"\\\g<0>"
 """What means something in a pattern of channels, and what it becomes so that it does not."""
 
 _CONNECTIONS: Final = 64
-"""Connections of one process, at most; whoever needs another waits."""
+"""Connections of one process, at most; an exchange that needs another waits."""
 
 _READY: Final = 1.0
 """Seconds that a start waits for the store, before it goes on without."""
@@ -516,7 +516,7 @@ class RedisStore:
     ) -> Any:
         """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do.
 
-        A roster that was put back is first made anew, so that whoever comes later is not taken in by it.
+        A roster that was put back is first made anew, so that later readers are not misled by it.
         """
         turn = self._turns.setdefault(roster, asyncio.Lock())
         while True:
@@ -552,7 +552,7 @@ class RedisStore:
         return result
 
     async def _forget_unused(self, roster: Roster) -> None:
-        """Forget records without an end that are over, since nobody used them."""
+        """Forget records without an end that are over, since they were not used."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return

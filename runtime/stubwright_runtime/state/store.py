@@ -1,7 +1,7 @@
 """The store: where a server keeps what outlives a request.
 
 One protocol, two kinds: `memory://` is this process, and `redis://` is shared by all processes that serve the same
-manifest, and outlives them. Whoever keeps something need not know which of the two it is.
+manifest, and outlives them. Their users need not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RETRY_AFTER: Final = 5
 
 
 class StateLost(Exception):
-    """The store cannot be reached, so that nobody knows what it holds.
+    """The store cannot be reached, so that its content is unknown.
 
     Its text is for the log; callers get `lost_message`.
 
@@ -132,11 +132,11 @@ class Store(Protocol):
 
         Args:
             kind: What it is, such as `task`.
-            key: What it is found by, among those of its kind; nobody may have used it.
+            key: What it is found by, among those of its kind; it must be new.
             data: What to keep.
             owner: Whose it is; `owned` finds it by that.
             ttl: Seconds after which it is over.
-            idle: Seconds after which it is over where nobody has read or replaced it.
+            idle: Seconds after which it is over if it was not read or replaced.
             most: How much of this kind one owner may have.
             payer: Whose budget it counts against; by default the owner's.
             head: What `heads` gives of it without reading the data.

@@ -1,7 +1,7 @@
 """The connections of 2025-11-25 that tasks were made on, as long as these go on.
 
 Takes a task and the way to its client; tells that of progress, of messages, and of each new status (MCP 2025-11-25,
-basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). Whether anybody hears it, nobody knows.
+basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). A client may not receive them.
 """
 
 from __future__ import annotations

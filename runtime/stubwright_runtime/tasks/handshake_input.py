@@ -48,7 +48,7 @@ class InputRequester:
 
         Raises:
             MCPError: The client cannot be asked.
-            StateLost: Nobody knows whether the answer is kept.
+            StateLost: It is unknown whether the answer is kept.
         """
         key, question = next(iter(task.pending.items()))
         answers: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ class InputRequester:
                     try:
                         current = await self._tasks.task_store.find(task.id)
                     except StateLost:
-                        continue  # whoever is asked may still answer
+                        continue  # the client may still answer
                     if current is None or key not in current.pending:
                         asking.cancel()
         if failures:

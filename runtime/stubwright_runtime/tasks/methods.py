@@ -215,7 +215,7 @@ class Methods:
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
         principal, connection = self._server.core.principal(over_http=ctx.request is not None), self._connection(ctx)
-        if principal.kind == "anonymous" and connection.session is None:  # whoever knows none of its ids hears of none
+        if principal.kind == "anonymous" and connection.session is None:  # only ids give access
             return {"tasks": []}
         tasks = await self._tasks.task_store.owned(owner_of(principal, connection, ctx.protocol_version))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
@@ -264,7 +264,7 @@ class Methods:
         for name in names:
             try:
                 known.append((await self._find(ctx, name)).id)
-            except ProtocolError:  # nobody is told what is not there
+            except ProtocolError:  # the client is not told what is not there
                 continue
         listener = Listener(ctx, self._tasks.task_store, known)
         async with listener.sending():

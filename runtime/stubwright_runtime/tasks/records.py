@@ -70,7 +70,7 @@ class Task:
         tries: How often each question was asked.
         pending: What it waits for, by the keys on the wire.
         used: All keys that there were on the wire; none stands for two requests.
-        run: Who runs it; also whoever died over it.
+        run: The run that works on it; also one whose process crashed.
         deaths: How many died over it.
     """
 

@@ -1,7 +1,7 @@
-"""The runs of tasks: who runs one has a lease on it, and whoever dies over one loses it.
+"""The runs of tasks: the process that runs one has a lease on it, and loses it if it crashes.
 
 Takes ids of tasks; runs their handlers, and keeps how that ends. A task whose runner died is run again where its tool
-says `idempotentHint`, and has failed else: nobody knows how far it came.
+says `idempotentHint`; otherwise it fails, since how far it came is unknown.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Runs:
         await self._fail(attempt, types.INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
+        """Fail with what the handler raised, if that is an error of the protocol; otherwise only the log learns it."""
         raised = inner(error, MCPError)
         if raised is not None:
             attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"

@@ -115,7 +115,7 @@ class Tasks:
         """Give answers to what a task waits for; it goes on where all are there. Others are left aside.
 
         Raises:
-            StateLost: Nobody knows whether they are kept.
+            StateLost: It is unknown whether they are kept.
         """
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
@@ -123,10 +123,10 @@ class Tasks:
                 await self.engine.submit(task.id)
 
     async def look(self, task: Task) -> None:
-        """Have a task worked at that nobody works at: whoever did died, or was told of it in vain.
+        """Have an abandoned task worked at: its process crashed, or was told of it in vain.
 
         Raises:
-            StateLost: Nobody knows whether somebody does.
+            StateLost: It is unknown whether a process does.
         """
         if task.status != "working" or self.task_store.now() - task.updated < LEASE:
             return

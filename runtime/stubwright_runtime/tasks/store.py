@@ -46,7 +46,7 @@ class TaskStore:
         """Keep a new task; whether its caller had fewer than `most` of this tool under way.
 
         Raises:
-            StateLost: Nobody knows whether it is kept.
+            StateLost: It is unknown whether it is kept.
             BudgetExceeded: There is no room for it.
         """
         payer = task.principal.key
@@ -89,7 +89,7 @@ class TaskStore:
             The new one; `None` where nothing changed.
 
         Raises:
-            StateLost: Nobody knows whether it changed.
+            StateLost: It is unknown whether it changed.
             BudgetExceeded: There is no room for it; a task always ends.
         """
         while True:
@@ -128,7 +128,7 @@ class TaskStore:
             The new one; `None` where nothing changed.
 
         Raises:
-            StateLost: Nobody knows whether it changed.
+            StateLost: It is unknown whether it changed.
             BudgetExceeded: There is no room for the result.
             TypeError: The result is no JSON.
         """

@@ -108,14 +108,14 @@ class Binding:
                 which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
                 `mcp.Client` that has one brings its own `read_timeout_seconds`.
             max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
-                From a URL or a command no more is read: over HTTP the call raises, and a command, whose answers come
+                A URL or a command is read no further: over HTTP the call raises, and a command, whose answers come
                 in one row, is given up. From any other target, a result is measured when it is there.
             sanitize: Whether control characters, escape sequences and bidirectional overrides are taken out of what
                 the server answers, and data and MIME types are looked at: `text` takes them out of all strings of
                 content, `all` of `structuredContent` and `_meta`, too, and `none` leaves all as it came. What an
                 exception carries is as it came.
             confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
-                `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
+                `policy.confirm`, otherwise one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
                 2025-11-25, schema, `ToolAnnotations`), or whose hints the manifest does not trust. Takes the tool's
                 name on the wire and its arguments; whatever it gives but `True` refuses the call. May be `async`.
                 `None` asks nobody.
@@ -124,7 +124,7 @@ class Binding:
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
             on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
                 form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
-                default from the question's schema. May be `async`. `None` tells servers that nobody can be asked.
+                default from the question's schema. May be `async`. `None` tells servers that no person can be asked.
             on_sample: Asked for a message of a model. Takes `mcp_types.CreateMessageRequestParams`; gives
                 `mcp_types.CreateMessageResult`, or a text. May be `async`. `None` tells servers that there is no model.
             roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be

@@ -39,7 +39,7 @@ async def call_model(
     extra: Mapping[str, object] | None,
     output: type[_Output],
 ) -> tuple[_Output, CallToolResult]:
-    """Call a tool that has an `outputSchema`; the model of its result, and the result.
+    """Call a tool that has an `outputSchema`, and return the model of its result, and the result.
 
     Raises:
         ToolFailed: The tool answered with `isError`.
@@ -99,7 +99,7 @@ async def _perform(
 def read_result(
     tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
 ) -> tuple[_T, CallToolResult]:
-    """Read a result, and return it, too, checked and cleaned; `record` is told how much was cleaned.
+    """Return the value of a result, and the result checked and cleaned; `record` is told how much was cleaned.
 
     Raises:
         ToolFailed: It has `isError`.

@@ -32,7 +32,7 @@ class ConnectError(MCPError):
     Attributes:
         target: The URL, without user, password and query; or the program that was started.
         why: What is wrong, as a sentence that continues the target.
-        status: The HTTP status of the answer; `None` where there was none. Of a `ServerExited`, the exit status.
+        status: The HTTP status of the answer; `None` if there was none. For a `ServerExited`, the exit status.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Unauthorized(ConnectError):
 
 
 class Forbidden(ConnectError):
-    """The server answers with 403: whoever asks may not do this.
+    """The server answers with 403: the caller may not do this.
 
     Attributes:
         challenge: Its `WWW-Authenticate` header, which names the scopes that are missing, where it knows them (RFC

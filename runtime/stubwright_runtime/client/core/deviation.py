@@ -27,7 +27,7 @@ class DeviatingResult(InvalidResult):
 
     Attributes:
         text: The text of the result.
-        value: That text as JSON, where it is JSON; else `None`.
+        value: That text as JSON if it is JSON; otherwise `None`.
     """
 
     def __init__(self, tool: str, violations: list[str], result: CallToolResult) -> None:

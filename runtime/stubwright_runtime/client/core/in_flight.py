@@ -52,7 +52,7 @@ class InFlight:
 
     Attributes:
         expects_questions: Whether there are callbacks that the server can ask.
-        visit: Has a person visit URLs without which a request cannot go on; `None` where nobody can be asked.
+        visit: Has a person visit URLs without which a request cannot go on; `None` if no person can be asked.
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
@@ -114,7 +114,7 @@ class InFlight:
 
         Raises:
             mcp.MCPError: The callback raised. The request that is under way raises the exception itself; where there
-                are several, nobody can tell which of them the server asked for, and the exception is logged.
+                are several, it is unknown which of them the server asked for, and the exception is logged.
         """
         from mcp import MCPError
         from mcp_types import INTERNAL_ERROR

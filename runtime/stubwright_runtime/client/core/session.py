@@ -59,7 +59,7 @@ _URL_ATTEMPTS: Final = 3
 class Session:
     """The requests over one connection.
 
-    Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
+    The options `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
     method raises:
 
     - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind

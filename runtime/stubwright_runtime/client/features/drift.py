@@ -200,7 +200,7 @@ def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
 
 
 def _shorten_json(value: Any) -> str:
-    """Format a value as short JSON in ASCII, so that a terminal obeys nothing in it and nobody misreads it."""
+    """Format a value as short JSON in ASCII, so that no terminal obeys it and no reader mistakes it."""
     return _shorten(json.dumps(value))
 
 

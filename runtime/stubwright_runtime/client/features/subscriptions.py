@@ -1,7 +1,7 @@
 """What the server says has changed: its lists, and the resources that a client subscribed to.
 
 Takes the notifications of a connection; gives one change after the other, each once however often it was told while
-nobody listened. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are
+nothing listened. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are
 subscribed to one by one.
 """
 

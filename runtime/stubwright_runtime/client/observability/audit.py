@@ -28,11 +28,11 @@ class Record:
     """What `on_call` is told of one call.
 
     Attributes:
-        cleaned: How many strings of its result were cleaned; whoever reads the result says so before the end.
+        cleaned: How many strings of its result were cleaned; the reader of the result says so before the end.
     """
 
     def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
-        """Take the call; nobody is told yet."""
+        """Take the call; nothing is reported yet."""
         self.cleaned = 0
         self._tool = tool
         self._arguments = arguments

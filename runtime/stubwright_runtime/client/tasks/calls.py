@@ -56,7 +56,7 @@ _Blocks: TypeAlias = "list[ContentBlock]"
 class ToolTask(Generic[T_co]):
     """A call that is a task: `await` gives what the method itself gives, once the server is done.
 
-    A task lives on the server. Whoever stops waiting for it does not stop it: `cancel` does. As long as nobody waits,
+    A task lives on the server. Cancelling the wait does not stop it: `cancel` does. As long as nothing waits,
     goes through `updates` or calls `refresh`, nothing is asked of the server, and nothing answered that it asks.
     """
 

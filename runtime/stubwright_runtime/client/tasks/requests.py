@@ -1,6 +1,6 @@
 """The requests of tasks: those of MCP 2025-11-25 (basic/utilities/tasks), and those of the extension of 2026-07-28.
 
-Takes a session, a tool and ids; gives what the server says, as it came. Of the requests of the extension alone each
+Takes a session, a tool and ids; gives what the server says, as it came. Each request of the extension
 says that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability Negotiation"), since a server may answer
 any call with a task that says so.
 """

@@ -1,6 +1,6 @@
 """One task, from its start to its end: looking at it, answering what it asks, and its result.
 
-Takes a session and a tool; gives the result of the call, as `Session.call` does. It reads no model and tells nobody:
+Takes a session and a tool; gives the result of the call, as `Session.call` does. It reads no model and reports nothing:
 `tasks` does.
 """
 
@@ -184,7 +184,7 @@ class TaskRun:
         await self.look()
 
     async def give_up(self) -> None:
-        """Ask for it to be cancelled, since nobody waits for it any more; whether that works does not matter."""
+        """Ask for it to be cancelled, since nothing waits for it any more; whether that works does not matter."""
         if not self.has_ended:
             with suppress(MCPError, TasksUnsupported):
                 await self._requests.cancel(self.state.id)

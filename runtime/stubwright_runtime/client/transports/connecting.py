@@ -186,7 +186,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
+        """Close the connection; cancellation is passed on to the SDK, anything else stays with the block."""
         if self._closing is not None:
             self._closing()
         task, self._task = self._task, None

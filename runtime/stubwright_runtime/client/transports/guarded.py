@@ -291,7 +291,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
                 done.set()
 
     def send_late(self, send: Callable[[], Awaitable[None]]) -> None:
-        """Send what nobody waits for as soon as the server takes it, where the connection has not ended before."""
+        """Send a message without an answer as soon as the server takes it, unless the connection ends before."""
         import anyio
 
         async def sent() -> None:

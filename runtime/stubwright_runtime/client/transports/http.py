@@ -2,7 +2,7 @@
 
 Takes requests and gives responses, as `httpx2.AsyncClient` does. An exception would end the SDK's whole transport, and
 with it every other call and the caller's block; as an answer it fails the one call that it belongs to. Nothing is read
-that nobody wants, and nothing that is longer than it may be.
+that is not wanted, and nothing that is longer than it may be.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Why an HTTP server, or the network before it, has no answer of MCP's for a request.
 
-Takes a response or what was raised instead; gives a `Refusal`, which goes with the SDK's error to whoever asked, and
+Takes a response or what was raised instead; gives a `Refusal`, which goes with the SDK's error to the caller, and
 becomes a `ConnectError` there.
 """
 

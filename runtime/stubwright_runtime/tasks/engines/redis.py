@@ -72,7 +72,7 @@ class _Stream(RedisStreamBroker):
 
     Attributes:
         stop: Ends what `listen` gives. Cancelling alone does not: `asyncio.wait_for` before Python 3.12, with which the
-            library sends, can lose a cancellation, and whoever waits for the end of `listen` would wait forever.
+            library sends, can lose a cancellation, and waiting for the end of `listen` would take forever.
     """
 
     stop: asyncio.Event
