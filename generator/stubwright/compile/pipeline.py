@@ -115,7 +115,7 @@ def compile_manifest(
 
 
 def read(entry: str, reader: Reader) -> Unchecked | Result:
-    """Read the manifest at `entry` and resolve it; a result without a manifest where that is not possible."""
+    """Read the manifest at `entry` and resolve it; return a result without a manifest if that is not possible."""
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
         return Result(None, tuple(diagnostics), {})

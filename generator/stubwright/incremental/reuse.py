@@ -95,7 +95,7 @@ class Reuse:
         return keys.of_manifest(manifest, self.keys.tools)
 
     def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
-        """Begin to make the units that are not in the cache; what is given waits for them."""
+        """Begin to make the units that are not in the cache, and return a function that waits for them."""
         from stubwright.codegen.models import reserved
 
         first = reserved.of(manifest)

@@ -61,7 +61,7 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
-        """Begin jobs; what is given waits for their results, in the order of the jobs, before others are begun.
+        """Begin jobs, and return a function that waits for their results, in their order, before others are begun.
 
         Args:
             jobs: The jobs; those that come first are begun first.

@@ -54,7 +54,7 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Mark what a way leads to in the values of an expression; whether classes alone hold all of that."""
+        """Mark what a way leads to in the values of an expression, and tell whether classes alone hold all of that."""
         settled = self.document.settled(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]

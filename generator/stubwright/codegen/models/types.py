@@ -243,7 +243,7 @@ class Document:
         return expression
 
     def only_object(self, expression: Expression) -> Object | None:
-        """Return the object that an expression stands for, where it has properties and is nothing else."""
+        """Return the object that an expression stands for if it has properties and is nothing else."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 

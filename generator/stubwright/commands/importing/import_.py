@@ -318,7 +318,7 @@ def _import(
 
 
 def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
-    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is.
+    """Write what was imported, unless that would replace what a person wrote; return what is wrong, if anything.
 
     Args:
         path: The file.

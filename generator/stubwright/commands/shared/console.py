@@ -111,7 +111,7 @@ def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
 
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
-    """Tell a person on standard error what was imported; much of the text is somebody else's."""
+    """Report on standard error what was imported; much of the text is somebody else's."""
     for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
         err(to_one_line(text))
 

@@ -255,7 +255,7 @@ class _Builder:
         self.problems.append(Problem(code, message, start, end, fix))
 
     def take(self, event: yaml.Event) -> bool:
-        """Take the next event; whether it makes sense to go on."""
+        """Take the next event, and tell whether it makes sense to go on."""
         taker = self._takers.get(type(event))
         return taker is None or taker(event)
 
@@ -297,7 +297,7 @@ class _Builder:
         return True
 
     def _core(self, text: str, start: int, end: int) -> Json:
-        """Return a plain scalar by the core schema; None, and a problem, where it is nothing that JSON has."""
+        """Return a plain scalar by the core schema; None, and a problem, if it is nothing that JSON has."""
         try:
             return _scalar(text)
         except _OddError:

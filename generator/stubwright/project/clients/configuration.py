@@ -95,7 +95,7 @@ def is_there(entry: Entry, file: Path) -> bool:
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Change the text of a file; whether there was anything to change.
+    """Change the text of a file, and tell whether there was anything to change.
 
     Args:
         file: The file, which need not be there.

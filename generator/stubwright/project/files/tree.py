@@ -427,7 +427,7 @@ def _remove(output: Path, path: Path) -> None:
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder that holds nothing but what Python keeps; whether it did not hold more."""
+    """Remove a folder that holds nothing but what Python keeps, and tell whether it did not hold more."""
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"

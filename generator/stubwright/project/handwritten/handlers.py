@@ -342,7 +342,7 @@ def _collect(
     assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Note the methods and names of a class and its bases, the nearest first; whether all bases are known."""
+    """Note the methods and names of a class and its bases, the nearest first, and tell whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, Function):
