@@ -120,7 +120,7 @@ class Keys:
         return key
 
     async def _ask(self) -> None:
-        """Ask for the keys; those that are there stay where there is no answer."""
+        """Ask for the keys; without an answer, the known ones stay."""
         self._asked = time.monotonic()
         try:
             is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine

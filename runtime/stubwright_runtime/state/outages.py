@@ -152,7 +152,7 @@ class Outages:
             )
 
     def found(self, *, writes: bool = False) -> None:
-        """Take note of an answer; where the store refused something, the outage ends when it keeps something again."""
+        """Take note of an answer; if the store refused something, the outage ends when it keeps something again."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False

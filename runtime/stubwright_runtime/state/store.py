@@ -171,7 +171,7 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Keep `data` in the place of what had this version; whether that was still there. Replacing is use.
+        """Replace what had this version by `data`, and tell whether it was still there. This is use for `idle`.
 
         Args:
             kind: What it is.
@@ -188,7 +188,7 @@ class Store(Protocol):
         ...
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Keep it no longer; whether it was there. `payer` is as in `replace`."""
+        """Keep it no longer, and tell whether it was there. `payer` is as in `replace`."""
         ...
 
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
@@ -212,7 +212,7 @@ class Store(Protocol):
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Take a lease for so many seconds, or renew it; whether no other holder has it."""
+        """Take a lease for so many seconds, or renew it, and tell whether no other holder has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
@@ -224,7 +224,7 @@ class Store(Protocol):
         ...
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """Put a member into a set, or take it out; whether that changed the set."""
+        """Put a member into a set, or take it out, and tell whether that changed the set."""
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:

@@ -60,7 +60,7 @@ class TaskChannel:
         await self._connections.progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Tell it, or write it to the server's log where there is no connection to tell."""
+        """Send it, or write it to the server's log if there is no connection."""
         if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
@@ -81,7 +81,7 @@ class TaskChannel:
         """Do nothing: a client that is notified of the task gets its questions."""
 
     async def visited(self, elicitation: str) -> bool:
-        """Tell that all is done at a URL, where there is a connection to tell."""
+        """Notify that all is done at a URL, if there is a connection."""
         return await self._connections.visited(self._task.id, elicitation)
 
 

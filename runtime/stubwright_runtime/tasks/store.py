@@ -43,7 +43,7 @@ class TaskStore:
         store.hear(_TOPIC, self._hear)
 
     async def create(self, task: Task, most: int) -> bool:
-        """Keep a new task; whether its caller had fewer than `most` of this tool under way.
+        """Keep a new task, and tell whether its caller had fewer than `most` of this tool under way.
 
         Raises:
             StateLost: It is unknown whether it is kept.

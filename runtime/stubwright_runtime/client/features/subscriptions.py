@@ -158,7 +158,7 @@ class Subscriptions:
 
 
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
-    """Tell the server, also where the block was cancelled; whether it minds does not matter any more."""
+    """Unsubscribe, also if the block was cancelled; a refusal does not matter any more."""
     import anyio
     from mcp import MCPError
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams

@@ -51,7 +51,7 @@ class UrlElicitation:
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Have a person visit all of them; whether the request can be sent again.
+        """Have a person visit all of them, and tell whether the request can be sent again.
 
         Waits until the server says that all is done, but at most five minutes for each.
         """

@@ -186,7 +186,7 @@ class ToolTask(Generic[T_co]):
         raise TimeoutError(f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it goes on")
 
     async def _settle(self) -> None:
-        """Tell the end where there is one, and raise where the server does not know the task."""
+        """Report the end if there is one, and raise if the server does not know the task."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -221,7 +221,7 @@ class _CallState(Generic[T_co]):
         return self.tool.hiding(self._arguments)
 
     async def begin(self) -> None:
-        """Tell the start, once."""
+        """Report the start, once."""
         await self._record.begin()
 
     async def confirm(self) -> None:
@@ -229,7 +229,7 @@ class _CallState(Generic[T_co]):
         await confirm_call(self.tool, self._arguments, self._options)
 
     async def leave(self, error: BaseException) -> None:
-        """Tell the end of one that could not be started."""
+        """Report the end of one that could not be started."""
         await self._record.end(error)
 
     @property

@@ -72,7 +72,7 @@ class ParameterHeaders:
         return not isinstance(server, TolerantTransport) or server.over_http
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """Have the SDK read the server's list as far as the tool; whether it could."""
+        """Have the SDK read the server's list as far as the tool, and tell whether it could."""
         import anyio
         from mcp import MCPError
         from pydantic import ValidationError
