@@ -154,7 +154,7 @@ class Tool:
 
     @property
     def call(self) -> str | None:
-        """The method and URL of the HTTP call that implements it; None where there is none."""
+        """The method and URL of the HTTP call that implements it; None if there is none."""
         return f"{self.http.get('method', 'GET')} {self.http['url']}" if self.http else None
 
 

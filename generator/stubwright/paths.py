@@ -62,7 +62,7 @@ def is_device(name: str) -> bool:
 
 
 def misfit(path: str) -> str | None:
-    """Return why no file on Windows can have a path, for people; None where one can.
+    """Return why no file on Windows can have a path, for people; None if one can.
 
     The rules are those of "Naming Files, Paths, and Namespaces"
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).

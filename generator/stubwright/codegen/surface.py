@@ -394,7 +394,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | Non
     Args:
         tool: The tool.
         parameters: Those that its models have.
-        extra: The type of the values of other arguments that its schema allows; None where it allows none.
+        extra: The type of the values of other arguments that its schema allows; None if it allows none.
     """
     output = naming.output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a manifest. `manifest` is None where an error stopped the compiler.
+    """What came of a manifest. `manifest` is None if an error stopped the compiler.
 
     `is_clean` says that there is no diagnostic that has to do with a single tool.
     """

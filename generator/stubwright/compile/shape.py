@@ -42,8 +42,8 @@ def shaped(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: What the manifest has there, with all that it refers to inside; None where it has none.
-        http: The tool's `http`; empty where it has none.
+        schema: What the manifest has there, with all that it refers to inside; None if it has none.
+        http: The tool's `http`; empty if it has none.
     """
     if SHAPING.isdisjoint(http):
         return schema

@@ -60,7 +60,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Document:
-    """One file: its path, its text, and the value it holds, which is None where the text is broken.
+    """One file: its path, its text, and the value it holds, which is None if the text is broken.
 
     `root` leads from the file's own value to `value`: a saved JSON-RPC response is known by its `result`. Places are
     relative to `value`.
@@ -121,7 +121,7 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     """Read a manifest with all its files.
 
     Returns:
-        The bundle, and what is wrong. There is none where the entry cannot be read at all. Where a file is broken, the
+        The bundle, and what is wrong. There is none if the entry cannot be read at all. Where a file is broken, the
         bundle serves to show where.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
@@ -273,7 +273,7 @@ class _Loader:
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file once; None where that fails. Not there is fine where `lenient`."""
+        """Read a file once; None if that fails. Not there is fine where `lenient`."""
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:

@@ -23,7 +23,7 @@ IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compati
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What models read, as it was and as it is: a text, or a value with texts in it; None where there is nothing."""
+    """What models read, as it was and as it is: a text, or a value with texts in it; None if there is nothing."""
 
     old: Json
     new: Json

@@ -86,7 +86,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call and its answer, as JSON texts; `answer` is None where the manifest has none."""
+    """A call and its answer, as JSON texts; `answer` is None if the manifest has none."""
 
     name: str
     description: str | None

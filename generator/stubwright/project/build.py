@@ -54,7 +54,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
+    """What came of one manifest. `changes` is None if there are none to make: it is wrong, or all is up to date.
 
     `requirements` are what the package needs, where that has changed.
     `keep` has the next run find what it can use, once the changes are made.

@@ -32,11 +32,11 @@ class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
     `file` is the project's `pyproject.toml`, in `folder`.
-    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
+    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None if it lists
     none; `listed` is where it lists them. `optional` are those of its extras (`[project.optional-dependencies]`) and
     its groups (`[dependency-groups]`, PEP 735), which are installed where somebody asks for them. `handlers` are the
     folders of handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored`
-    says that packages have their runtime beside them. `version` is the project's own, or None where no text says it.
+    says that packages have their runtime beside them. `version` is the project's own, or None if no text says it.
     """
 
     file: str
@@ -132,7 +132,7 @@ class Missing:
 
 
 def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
-    """Yield those of `requirements` that the project does not declare; none where it lists no dependencies at all.
+    """Yield those of `requirements` that the project does not declare; none if it lists no dependencies at all.
 
     What stands in one of its extras or groups is declared: who runs the server installs that, too. An extra `all` is
     one that has what the others have.

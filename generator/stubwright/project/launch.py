@@ -28,7 +28,7 @@ class Launch:
     Attributes:
         python: The interpreter, as an absolute path.
         package: The generated package.
-        handlers: `module:name` of the handwritten half; None where there is none.
+        handlers: `module:name` of the handwritten half; None if there is none.
         folders: Where modules are looked for, as absolute paths.
         scopes: What the local user may do.
     """

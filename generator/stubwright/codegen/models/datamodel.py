@@ -57,7 +57,7 @@ class ModelModule:
 
     `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
     of the client's method, made of the first part's class: required ones first, otherwise in schema order. `extra`
-    is the type of the values of what else the schema allows; None where it allows nothing else.
+    is the type of the values of what else the schema allows; None if it allows nothing else.
     """
 
     source: Code

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from stubwright.codegen.models.types import Const, Document, Expression, Fixed, Free, Items, Object
 
 Way: TypeAlias = tuple[str, ...]
-"""The steps of a JSON Pointer; none where all is meant."""
+"""The steps of a JSON Pointer; none if all is meant."""
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ class Destination:
 
     Attributes:
         label: What people call it.
-        url: Its URL; `None` where it is a command.
+        url: Its URL; `None` if it is a command.
         command: What starts it.
         headers: HTTP headers for each request.
         environment: The variables of the process, beside the few that it gets anyhow.

@@ -66,7 +66,7 @@ class Judge:
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
-        """The schema as the library compares it; None where it cannot."""
+        """The schema as the library compares it; None if it cannot."""
         return _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property

@@ -30,10 +30,10 @@ class Client:
         key: Where servers stand in its files.
         user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
             the environment, with what it is by default after a `:`.
-        project: The file for one project, from its folder; None where the client has none.
+        project: The file for one project, from its folder; None if the client has none.
         sources: Where its documentation says all this.
         more: What its entries have beside `command`, `args` and `env`.
-        expands: What it replaces in texts of its file, such as `${NAME}`; None where it takes them as they are.
+        expands: What it replaces in texts of its file, such as `${NAME}`; None if it takes them as they are.
         then: What a user does so that it sees a server that is new.
     """
 

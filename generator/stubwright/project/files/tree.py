@@ -27,7 +27,7 @@ from stubwright.project.files.layout import above, shown
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that differs: `new` is None where it goes, `old` is None where it comes."""
+    """One file that differs: `new` is None if it goes, `old` is None if it comes."""
 
     path: str
     old: bytes | None

@@ -87,7 +87,7 @@ def _existing_key(at: Path) -> bytes | None:
 
 
 def _new_key(at: Path) -> bytes | None:
-    """Make the folder and a key, unless another process is first; `None` where the folder cannot be used."""
+    """Make the folder and a key, unless another process is first; `None` if the folder cannot be used."""
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
