@@ -29,7 +29,7 @@ class Codec:
 
     Attributes:
         schema: The API's schema.
-        types: The types of JSON that its instances can have; empty where that is not known.
+        types: The types of JSON that its instances can have; empty if that is not known.
     """
 
     schema: dict[str, Any]

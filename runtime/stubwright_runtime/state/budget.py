@@ -31,7 +31,7 @@ class BudgetExceeded(ToolError):
     Attributes:
         whose: Whose budget it is.
         limit: Its size in bytes.
-        seconds: When the first of what uses it expires; `None` where nothing of it does by itself.
+        seconds: When the first of what uses it expires; `None` if nothing of it does by itself.
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:

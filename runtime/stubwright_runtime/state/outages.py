@@ -25,7 +25,7 @@ PATIENCE: Final = 5.0
 """Seconds that one request waits for the store, in all."""
 
 _BRISK: Final = 1.0
-"""Seconds in which a store that is well answers; such a wait does not count, and says nothing where it is in vain."""
+"""Seconds in which a store that is well answers; such a wait does not count, and says nothing if it is in vain."""
 
 _REST: Final = 2.0
 """Seconds after an exchange without an answer in which no other is tried."""
@@ -84,7 +84,7 @@ class Outages:
 
         Args:
             url: What the log calls it.
-            failures: What an exchange raises where it fails.
+            failures: What an exchange raises if it fails.
             refusals: Those by which the store says no; the first is what it says where there is no class for that.
             clock: Tells the time in seconds.
         """

@@ -514,7 +514,7 @@ class RedisStore:
         roster: str,
         edit: Callable[[Roster, int], bool],
     ) -> Any:
-        """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do.
+        """Change a roster and what it vouches for in one step; 0 if `edit` finds that there is nothing to do.
 
         A roster that was put back is first made anew, so that later readers are not misled by it.
         """

@@ -83,10 +83,10 @@ class TaskStore:
 
         Args:
             name: Its id.
-            make: Makes the new one of what it is now; `None` where it stays. May be called several times.
+            make: Makes the new one of what it is now; `None` if it stays. May be called several times.
 
         Returns:
-            The new one; `None` where nothing changed.
+            The new one; `None` if nothing changed.
 
         Raises:
             StateLost: It is unknown whether it changed.
@@ -122,10 +122,10 @@ class TaskStore:
         Args:
             task: The task.
             result: The result, in the newest revision's form.
-            make: Makes the new task, with the name of its result; `None` where it stays.
+            make: Makes the new task, with the name of its result; `None` if it stays.
 
         Returns:
-            The new one; `None` where nothing changed.
+            The new one; `None` if nothing changed.
 
         Raises:
             StateLost: It is unknown whether it changed.

@@ -1,6 +1,6 @@
 """The confirmation of a dangerous call by the caller's own `confirm`.
 
-Takes a tool and its arguments; raises where the call must not go. It goes by the compiled manifest: what the server
+Takes a tool and its arguments; raises if the call must not go. It goes by the compiled manifest: what the server
 says about its tools now changes nothing (MCP, schema, `ToolAnnotations`: hints are not to be trusted).
 """
 

@@ -53,7 +53,7 @@ class Unauthorized(ConnectError):
     """The server answers with 401: it wants a token, or it does not take the one that was sent.
 
     Attributes:
-        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` where it sent none.
+        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` if it sent none.
     """
 
     challenge: str | None = None
@@ -64,7 +64,7 @@ class Forbidden(ConnectError):
 
     Attributes:
         challenge: Its `WWW-Authenticate` header, which names the scopes that are missing, where it knows them (RFC
-            6750, section 3.1); `None` where it sent none.
+            6750, section 3.1); `None` if it sent none.
     """
 
     challenge: str | None = None
@@ -85,7 +85,7 @@ class ServerExited(ConnectError):
     """The command ended, or closed its standard output.
 
     Attributes:
-        status: Its exit status; the negative number of the signal that ended it; `None` where it still runs.
+        status: Its exit status; the negative number of the signal that ended it; `None` if it still runs.
         stderr: The last lines that it wrote to standard error.
         withheld: The names of the environment variables that are set here, that it did not get, and may have needed.
     """

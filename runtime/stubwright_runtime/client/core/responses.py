@@ -45,7 +45,7 @@ class CallResponse(Generic[T_co]):
 
     Attributes:
         model: What the method itself gives: the output model, or where the tool has no `outputSchema`, its content;
-            `None` where the tool failed.
+            `None` if the tool failed.
         result: The result as MCP has it, with clean content (see `sanitize`).
     """
 
@@ -64,12 +64,12 @@ class CallResponse(Generic[T_co]):
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, also where the tool has no `outputSchema`; `None` where there is none."""
+        """The `structuredContent` as JSON, also where the tool has no `outputSchema`; `None` if there is none."""
         return self.result.structured_content
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The `_meta` of the result; empty where there is none."""
+        """The `_meta` of the result; empty if there is none."""
         return self.result.meta or {}
 
     @property

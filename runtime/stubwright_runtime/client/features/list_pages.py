@@ -33,7 +33,7 @@ async def follow_pages(
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.
-        following: Takes a page; gives the cursor of the next one, `None` where it is the last.
+        following: Takes a page; gives the cursor of the next one, `None` if it is the last.
 
     Raises:
         EndlessError: There are too many pages, or a cursor comes again.

@@ -26,8 +26,8 @@ class Question:
 
     Attributes:
         message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
-        schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
-        url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
+        schema: The JSON Schema of the form; `None` if there is a URL. Its properties are plain values and enums.
+        url: What to open in a browser, after the person agreed and saw where it leads; `None` if there is a form.
         key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
         elicitation: By which the server says that all is done at the URL, up to 2025-11-25.
     """

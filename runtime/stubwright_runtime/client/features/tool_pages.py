@@ -43,7 +43,7 @@ class Page(Protocol[Item_co]):
 
     @property
     def next(self) -> str | None:
-        """The cursor of the next page; None where this is the last."""
+        """The cursor of the next page; None if this is the last."""
         ...
 
 

@@ -31,8 +31,8 @@ class ToolTaskState:
     Attributes:
         id: The task's id; `""` where the server answered at once and made no task.
         status: How far it is.
-        message: What the server says of that, in words; `None` where it says nothing.
-        ttl: Seconds from its creation for which the server keeps it; `None` where it does not say, or for ever.
+        message: What the server says of that, in words; `None` if it says nothing.
+        ttl: Seconds from its creation for which the server keeps it; `None` if it does not say, or for ever.
         poll_interval: Seconds until it is worth looking again: what the server wants, but at least 0.1 and at most 60.
     """
 

@@ -79,7 +79,7 @@ class Bounds:
     Attributes:
         each: Bytes of a message that answers no request with a bound of its own; `None` for no bound.
         total: Bytes of all messages; `None` for no bound.
-        exceeded: What the server sent too much of last, in words; `None` where it never did.
+        exceeded: What the server sent too much of last, in words; `None` if it never did.
     """
 
     each: int | None = MAX_RESULT_BYTES

@@ -108,7 +108,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
     Attributes:
         over_http: Whether requests have HTTP headers.
-        failure: Makes the exception that says why the connection ended; `None` where it did not, or was closed.
+        failure: Makes the exception that says why the connection ended; `None` if it did not, or was closed.
         on_notification: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
     """
 

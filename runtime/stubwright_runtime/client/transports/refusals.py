@@ -37,8 +37,8 @@ class Refusal:
         kind: Which exception it becomes.
         url: Who was asked, without what may be secret.
         why: What is wrong, as a sentence that continues the URL.
-        status: The HTTP status; `None` where there was none.
-        challenge: The `WWW-Authenticate` header; `None` where there was none.
+        status: The HTTP status; `None` if there was none.
+        challenge: The `WWW-Authenticate` header; `None` if there was none.
         data: What the server's own error had as `data`, where it sent one.
         session: The id of the session that the server does not know; `None` if that is not what is wrong.
     """
@@ -84,7 +84,7 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         request: The request.
         response: Its response.
         method: What was asked for.
-        body: What came as JSON; empty where something else came.
+        body: What came as JSON; empty if something else came.
     """
     from mcp_types import METHOD_NOT_FOUND
 
