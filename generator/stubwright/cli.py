@@ -59,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+    """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="stubwright",
         description="Compile declarative tool manifests into typed MCP servers and clients.",

@@ -18,5 +18,5 @@ FILE: Final = package_data.ROOT / "dependencies.json"
 
 @cache
 def modules() -> frozenset[str]:
-    """The names by which they are imported."""
+    """Return the names by which they are imported."""
     return frozenset(name for names in json.loads(FILE.read_bytes()).values() for name in names)

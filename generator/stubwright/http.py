@@ -25,7 +25,7 @@ _OURS: Final = frozenset(
 
 
 def split(url: str) -> SplitResult | None:
-    """The parts of a URL; None where its host or its port is none (RFC 3986, section 3.2)."""
+    """Return the parts of a URL; None if its host or its port is invalid (RFC 3986, section 3.2)."""
     try:
         parts = urlsplit(url)
         is_sound = parts.port != 0
@@ -35,7 +35,7 @@ def split(url: str) -> SplitResult | None:
 
 
 def is_token_url(url: str) -> bool:
-    """Whether secrets can be sent to a token endpoint: by `https`, or on this machine (RFC 6749, section 3.2)."""
+    """Tell whether secrets can be sent to a token endpoint: by `https`, or on this machine (RFC 6749, section 3.2)."""
     parts = split(url)
     if parts is None or not parts.hostname or parts.username is not None or parts.fragment or _BLANK.search(url):
         return False
@@ -43,22 +43,22 @@ def is_token_url(url: str) -> bool:
 
 
 def is_unseen(parts: SplitResult) -> bool:
-    """Whether nobody on the way reads or changes what goes to a URL: by `https`, or by `http` on this machine."""
+    """Tell whether a URL is safe from eavesdropping and changes on the way: `https`, or `http` on this machine."""
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1"))
 
 
 def is_ours(name: str) -> bool:
-    """Whether a header is written by who sends the request alone; many servers take `_` in a name for `-`."""
+    """Tell whether only the sender of the request may write a header; many servers take `_` in a name for `-`."""
     return _plain(name) in _OURS
 
 
 def steers(name: str) -> bool:
-    """Whether a header says where the request goes, or holds several values, so that no argument may be part of it."""
+    """Tell whether a header decides where the request goes, or holds several values: no argument may be part of it."""
     return _plain(name) in ("host", "cookie")
 
 
 def is_key_header(name: str) -> bool:
-    """Whether a header can hold a key: it has a name that can be sent, and one that says nothing of the request."""
+    """Tell whether a header can hold a key: its name can be sent, and does not describe the request."""
     return bool(TOKEN.fullmatch(name)) and not is_ours(name) and not steers(name)
 
 

@@ -154,7 +154,7 @@ class Tool:
 
     @property
     def call(self) -> str | None:
-        """The method and URL of the HTTP call that implements it; None where there is none."""
+        """The method and URL of the HTTP call that implements it; None if there is none."""
         return f"{self.http.get('method', 'GET')} {self.http['url']}" if self.http else None
 
 
@@ -208,12 +208,12 @@ class Primitive:
 
 
 def is_handled(extension: Mapping[str, Json]) -> bool:
-    """Whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
+    """Tell whether the handlers have a method for the resource or prompt that says this under `stubwright`."""
     return not extension.keys() & _CONTENT
 
 
 def is_completed_by_handlers(extension: Mapping[str, Json]) -> bool:
-    """Whether they have one that completes its arguments."""
+    """Tell whether the handlers have a method that completes its arguments."""
     return "handler" in (extension.get("complete") or {}).values()
 
 

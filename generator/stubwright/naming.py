@@ -107,12 +107,12 @@ class Names:
 
 
 def is_importable(name: str) -> bool:
-    """Whether Python can import something of this name."""
+    """Tell whether Python can import something of this name."""
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _module(name: str) -> Name:
-    """A module or folder of that name, with a `_` at its end if Windows could not check it out."""
+    """Return a module or folder of that name, with a `_` at its end if Windows could not check it out."""
     return Name(f"{name}_" if paths.is_device(name) else name)
 
 
@@ -129,7 +129,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def method(name: str) -> Name:
-    """The method of a tool: its words in lower case, joined by `_`.
+    """Return the method of a tool: its words in lower case, joined by `_`.
 
     A name without words, or that starts with a digit, gets `tool_` in front; a keyword or a reserved name gets a `_`
     at its end.
@@ -142,7 +142,7 @@ def method(name: str) -> Name:
 
 
 def pascal(snake: str) -> Name:
-    """A method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
+    """Return a method name in PascalCase: `get_http_response` gives `GetHttpResponse`."""
     name = _pascal(snake)
     return Name(name if name.isidentifier() else f"_{name}")  # of a `pythonName` such as `_1`, which is refused later
 
@@ -152,7 +152,7 @@ def _pascal(snake: str) -> str:
 
 
 def tool(name: str, python_name: str | None = None) -> Names:
-    """All Python names of the tool called `name` on the wire; `python_name` is the manifest's own `pythonName`."""
+    """Return all Python names of the tool called `name` on the wire; `python_name` is the manifest's `pythonName`."""
     method_name = Name(python_name) if python_name else method(name)
     return Names(
         method=method_name,
@@ -162,7 +162,7 @@ def tool(name: str, python_name: str | None = None) -> Names:
 
 
 def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
-    """All Python names of a `prompt`, or of what is read (a resource, a resource template), by its name on the wire.
+    """Return all Python names of a `prompt`, or of a resource or resource template, by its name on the wire.
 
     The method is `prompt_` or `read_` and the words of the name; `python_name` is the manifest's own `pythonName`.
     """
@@ -172,124 +172,124 @@ def primitive(kind: str, name: str, python_name: str | None = None) -> Names:
 
 
 def completion(names: Names) -> Name:
-    """The method that completes the arguments of the prompt or resource template with these names."""
+    """Return the method that completes the arguments of the prompt or resource template with these names."""
     return Name(f"complete_{names.method}")
 
 
 def input_class(names: Names) -> Name:
-    """The class of a tool's arguments."""
+    """Return the class of a tool's arguments."""
     return names.stem + "Input"
 
 
 def output_class(names: Names) -> Name:
-    """The class of a tool's structured result."""
+    """Return the class of a tool's structured result."""
     return names.stem + "Output"
 
 
 def arguments(names: Names, kind: str) -> Name:
-    """The class of the arguments of a prompt, or of the variables of a resource template."""
+    """Return the class of the arguments of a prompt, or of the variables of a resource template."""
     return names.stem + ("Args" if kind == "prompt" else "Params")
 
 
 def examples_module(package: Name) -> Name:
-    """The module of a package's examples as tests, which stands beside it."""
+    """Return the module of a package's examples as tests, which stands beside it."""
     return Name(f"test_{package}")
 
 
 def handwritten_module(server: str) -> Name:
-    """The module for the handlers of a server, as `new` calls it: `weather` and `weather-mcp` give `weather_server`."""
+    """Return the module for a server's handlers, as `new` calls it: `weather-mcp` gives `weather_server`."""
     return Name("_".join([*(word.lower() for word in server_words(server)), "server"]))
 
 
 def handwritten_class(stem: Name) -> Name:
-    """The class of a server's handlers, as `new` calls it; `stem` is what `server_stem` gives."""
+    """Return the class of a server's handlers, as `new` calls it; `stem` is what `server_stem` gives."""
     return stem + "Server" if keyword.iskeyword(stem) or stem.startswith("Test") else stem
 
 
 def question(name: str) -> str:
-    """The method that a question could have whose own name cannot be a method's."""
+    """Return the method for a question whose own name cannot be a method's."""
     return f"{name.strip('_').lower() or 'ask'}{'' if name.startswith('_') else '_'}"
 
 
 def folder(kind: str) -> Name:
-    """The folder below `models` of the models of prompts, or of what is read."""
+    """Return the folder below `models` for the models of prompts, or of resources."""
     return Name("prompts" if kind == "prompt" else "resources")
 
 
 def model_module(names: Names, kind: str) -> Name:
-    """The module below `models` of the models of a prompt, or of what is read."""
+    """Return the module below `models` for the models of a prompt, or of a resource."""
     return Name(f"{folder(kind)}.{names.module}")
 
 
 def answer(names: Names, question: str) -> Name:
-    """The class of the answers to a question that what has these names asks."""
+    """Return the class of the answers to a question of the primitive with these names."""
     return names.stem + pascal(method(question)) + "Answer"
 
 
 def ask_class(names: Names) -> Name:
-    """The class of the questions that what has these names asks."""
+    """Return the class of the questions of the primitive with these names."""
     return names.stem + "Ask"
 
 
 def context_class(names: Names) -> Name:
-    """The class of what the handler of something that asks gets as `ctx`; of all others it is `CONTEXT`."""
+    """Return the class of `ctx` in the handler of a primitive that asks; for all others it is `CONTEXT`."""
     return names.stem + CONTEXT
 
 
 def handlers_class(stem: Name) -> Name:
-    """The interface of a server's handlers; `stem` is what `server_stem` gives."""
+    """Return the interface of a server's handlers; `stem` is what `server_stem` gives."""
     return stem + "Handlers"
 
 
 def client_class(stem: Name) -> Name:
-    """The client of a server; `stem` is what `server_stem` gives."""
+    """Return the client of a server; `stem` is what `server_stem` gives."""
     return stem + "Client"
 
 
 def toolset_client(stem: Name, toolset: str) -> Name:
-    """The client of a toolset, whose words are in lower case with `-` between them."""
+    """Return the client of a toolset, whose words are in lower case with `-` between them."""
     return stem + pascal(toolset.replace("-", "_")) + "Client"
 
 
 def shared(name: str) -> Names:
-    """The Python names of the shared schema called `name` under `schemas:`: its class and its module."""
+    """Return the Python names of the shared schema called `name` under `schemas:`: its class and its module."""
     snake = Name(method(name).rstrip("_"))
     return Names(method=snake, stem=pascal(snake), module=snake + "_" if keyword.iskeyword(snake) else _module(snake))
 
 
 def shared_class(names: Names) -> Name:
-    """The class of the shared schema with these names."""
+    """Return the class of the shared schema with these names."""
     return names.stem + "Model" if names.stem in MODEL_NAMES | PAGE_NAMES | PRINTER_NAMES else names.stem
 
 
 def handle_id(kind: str) -> Name:
-    """The type of the ids of the handles of one kind: `basket` gives `BasketId`."""
+    """Return the type of the ids of the handles of one kind: `basket` gives `BasketId`."""
     return pascal(method(kind).rstrip("_")) + "Id"
 
 
 def handle_attribute(kind: str) -> Name:
-    """What handlers find handles of one kind by, in `ctx.handles`."""
+    """Return the attribute of `ctx.handles` for handles of one kind."""
     return Name(f"{kind}_" if keyword.iskeyword(kind) or kind in _HANDLE_NAMES else kind)
 
 
 def own_handles_class(names: Names) -> Name:
-    """The class of the handles that the handler of a tool has."""
+    """Return the class of the handles that the handler of a tool has."""
     name = names.stem + "Handles"
     return names.stem + "ToolHandles" if name in PAGE_NAMES else name
 
 
 def circle(first: str) -> Name:
-    """The module of shared schemas that lead to each other; `first` is the first of them in the alphabet's order."""
+    """Return the module of shared schemas that lead to each other; `first` is the first one in alphabetical order."""
     return Name(f"_{shared(first).module}_circle")
 
 
 def values(names: Names) -> Name:
-    """The tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
+    """Return the tuple of the values of the shared enumeration with these names: `STATUS_VALUES`."""
     return Name(f"{names.method.upper()}_VALUES")
 
 
 def server_words(server: str) -> tuple[str, ...]:
-    """The words of a server's name that tell it from other servers.
+    """Return the words of a server's name that tell it from other servers.
 
     `mcp`, at the start and the end, and a `server` beside it are left out, as long as something is left:
     `airtable-mcp-server` and `mcp-server-airtable` give `airtable`, and `weather-server`, `mcp` and `mcp-server` stay
@@ -313,20 +313,20 @@ def server_words(server: str) -> tuple[str, ...]:
 
 
 def package(server: str) -> Name:
-    """The import package for a server's name: `weather` and `weather-mcp` give `weather_mcp`."""
+    """Return the import package for a server's name: `weather` and `weather-mcp` give `weather_mcp`."""
     parts = [_lower(part) for part in server_words(server)]
     joined = "_".join(parts if parts[-1:] == ["mcp"] else [*parts, "mcp"])
     return Name(joined if joined.isidentifier() and joined != "mcp" else f"server_{joined}")
 
 
 def server_stem(server: str) -> Name:
-    """The stem of a server's own classes: `weather` and `weather-mcp` give `Weather`, as in `WeatherHandlers`."""
+    """Return the stem of a server's own classes: `weather-mcp` gives `Weather`, as in `WeatherHandlers`."""
     stem = _pascal(_lower("_".join(server_words(server))))
     return Name(stem if stem.isidentifier() else f"Server{stem}")
 
 
 def nested(stem: Name, name: str) -> Name:
-    """The class of a schema below the class `stem`, at the property (or other place) `name`."""
+    """Return the class of a schema below the class `stem`, at the property (or other place) `name`."""
     return stem + _pascal(_lower("_".join(words(name))) or "field")
 
 
@@ -339,7 +339,7 @@ class Step:
 
 
 def ladder(stem: Name, root: Name, definition: str | None, steps: Iterable[Step]) -> tuple[Name, ...]:
-    """The names that the class of a schema below others may have, from the shortest on.
+    """Return the names that the class of a schema below others may have, from the shortest on.
 
     Args:
         stem: How the classes of its module start.
@@ -373,12 +373,12 @@ def _stepped(start: Name, steps: Iterable[Step], kinds: frozenset[str]) -> Name:
 
 
 def digested_class(name: Name, what: object) -> Name:
-    """A class whose name others need, too, with a digest of what it stands for."""
+    """Return a class whose name others need, too, with a digest of what it stands for."""
     return name + _digest(repr(what)).upper()
 
 
 def digested_method(name: str, wire: str) -> str:
-    """A method whose name others need, too, with a digest of the name on the wire."""
+    """Return a method whose name others need, too, with a digest of the name on the wire."""
     readable = re.sub("[^A-Za-z0-9_]", "", name)[:LONGEST_METHOD].rstrip("_") or "tool"
     return f"{readable}_{_digest(wire)}"
 
@@ -388,7 +388,7 @@ LONGEST_METHOD = 60
 
 
 def free(name: Name, taken: Container[str]) -> Name:
-    """The name, with as many `_` at its end as it needs to be none of those that are taken."""
+    """Return the name, with as many `_` at its end as it takes to differ from those that are taken."""
     while name in taken:
         name = name + "_"
     return name
@@ -403,12 +403,12 @@ def _lower(text: str) -> str:
 
 
 def _unmarked(text: str) -> str:
-    """The text without marks: another case of a letter may be a letter and a mark, and no word has one."""
+    """Return the text without marks: another case of a letter may be a letter and a mark, and no word has one."""
     return text if text.isascii() else "".join(char for char in text if not unicodedata.category(char).startswith("M"))
 
 
 def field(name: str) -> Name:
-    """The attribute for a property, by its name alone.
+    """Return the attribute for a property, by its name alone.
 
     An identifier stays as it is. Else each run of characters that an identifier cannot hold becomes one `_`, leading
     underscores move to the end, a leading digit gets `field_` in front, and a name that Python, pydantic's `BaseModel`
@@ -418,7 +418,7 @@ def field(name: str) -> Name:
 
 
 def fields(names: Iterable[str]) -> Mapping[str, Name]:
-    """The attributes of one class, by property.
+    """Return the attributes of one class, by property.
 
     Where two properties would meet, the one that already is the attribute keeps it, and the others have their
     characters spelled out by their Unicode names (`StartTime<` gives `StartTime_less_than_sign`), or, where that is
@@ -450,7 +450,7 @@ def _kept(name: str) -> str:
 
 
 def _identifier(text: str) -> str:
-    """What an identifier can hold of `text`, with one `_` for each run of the rest."""
+    """Return `text` as part of an identifier, with one `_` for each run of other characters."""
     if _PLAIN.fullmatch(text):
         return text
     plain = unicodedata.normalize("NFKC", text)

@@ -34,7 +34,7 @@ def normal(path: str) -> str:
 
 
 def leaves(path: str, folder: str = "") -> bool:
-    """Whether a path, as it is written, does not lie below `folder`."""
+    """Tell whether a path, as it is written, leads out of `folder`."""
     base, target = posixpath.normpath(folder), posixpath.normpath(path)
     if base == ".":
         return target.startswith(("/", "../")) or target == ".."
@@ -42,14 +42,14 @@ def leaves(path: str, folder: str = "") -> bool:
 
 
 def resolve(folder: str, base: str, relative: str) -> str | None:
-    """A path that is relative to the file `base`, which lies below `folder`; None where it leaves `folder`."""
+    """Return a path that is relative to the file `base`, which lies below `folder`; None if it leaves `folder`."""
     below = base.removeprefix(folder).lstrip("/")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(below), relative))
     return None if leaves(path) else posixpath.join(folder, path)
 
 
 def no_path(path: str) -> bool:
-    """Whether no file can have a path: it holds a NUL, or half a surrogate pair that stands for no byte."""
+    """Tell whether a path is impossible: it holds a NUL, or half a surrogate pair that stands for no byte."""
     try:
         return b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
@@ -62,7 +62,7 @@ def is_device(name: str) -> bool:
 
 
 def misfit(path: str) -> str | None:
-    """Return why no file on Windows can have a path, for people; None where one can.
+    """Return why no file on Windows can have a path, for people; None if one can.
 
     The rules are those of "Naming Files, Paths, and Namespaces"
     (https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file).

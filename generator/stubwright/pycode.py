@@ -35,12 +35,12 @@ class Name(Code):
         return super().__new__(cls, text)
 
     def __add__(self, end: str) -> Name:
-        """The name with more at its end, if that is a name, too."""
+        """Append to the name, if the result is a name, too."""
         return Name(f"{self}{end}")
 
 
 def code(layout: LiteralString, *parts: Code) -> Code:
-    """The source that `layout` is with each `{}` replaced by the next part.
+    """Fill each `{}` of `layout` with the next part.
 
     Raises:
         TypeError: A part is plain text.
@@ -49,7 +49,7 @@ def code(layout: LiteralString, *parts: Code) -> Code:
 
 
 def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
-    """The parts with a separator between them.
+    """Join the parts with a separator between them.
 
     Raises:
         TypeError: A part is plain text.
@@ -58,7 +58,7 @@ def join(separator: LiteralString, parts: Iterable[Code]) -> Code:
 
 
 def checked(part: object) -> Code:
-    """The same, if it is source.
+    """Return the text if it is source.
 
     Raises:
         TypeError: It is not.
@@ -69,5 +69,5 @@ def checked(part: object) -> Code:
 
 
 def trusted(text: str) -> Code:
-    """Text that is known to be source, since stubwright wrote it before or has parsed it and looked through it."""
+    """Trust text as source: stubwright wrote it before, or has parsed it and looked through it."""
     return Code(text)

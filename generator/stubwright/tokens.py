@@ -27,24 +27,24 @@ _CACHES: Final = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
 def of(definition: Mapping[str, Any]) -> int:
-    """The tokens of a definition, as compact JSON: as `tools/list` has it."""
+    """Count the tokens of a definition, as compact JSON: as `tools/list` has it."""
     return of_text(json.dumps(definition, ensure_ascii=False, separators=(",", ":")))
 
 
 def of_text(text: str) -> int:
-    """The tokens of a text."""
+    """Count the tokens of a text."""
     encode = _encoder()
     return math.ceil(len(text) / CHARACTERS) if encode is None else len(encode(text))
 
 
 def unit() -> str:
-    """What is counted, in words."""
+    """Name the unit of the count."""
     return "tokens, estimated" if _encoder() is None else "tokens of o200k_base"
 
 
 @lru_cache(1)
 def _encoder() -> Callable[[str], list[int]] | None:
-    """What takes a text apart; None where that would need a download."""
+    """Return the encoder of a text; None if that would need a download."""
     name = hashlib.sha1(_TABLE.encode(), usedforsecurity=False).hexdigest()
     folders = [os.environ[key] for key in _CACHES if os.environ.get(key)]
     folders = folders[:1] or [f"{tempfile.gettempdir()}/data-gym-cache"]

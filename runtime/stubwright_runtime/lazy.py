@@ -71,7 +71,7 @@ def check(package: str, api: int) -> None:
 
 
 def _is_vendored(package: str) -> bool:
-    """Whether `stubwright generate` wrote this runtime beside the package, as it writes the package itself."""
+    """Tell whether `stubwright generate` wrote this runtime beside the package, as it writes the package itself."""
     from pathlib import Path
 
     file = getattr(sys.modules.get(package), "__file__", None)

@@ -331,7 +331,7 @@ class Package:
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
 
     def examples(self) -> Examples:
-        """The examples of all tools, to be run as tests of the handlers."""
+        """Return the examples of all tools, to be run as tests of the handlers."""
         from .server.handlers.example_tests import Examples
 
         return Examples(self)

@@ -44,7 +44,7 @@ class _Place:
 def parse(
     words: Sequence[str], schema: Mapping[str, Any], read: Callable[[str], bytes], read_input: Callable[[], str]
 ) -> dict[str, Any]:
-    """The arguments of a call.
+    """Return the arguments of a call.
 
     Args:
         words: Each is one of: `NAME=VALUE`, typed by the schema, where a VALUE that begins with `@` is the content of a
@@ -100,7 +100,7 @@ class _Reader:
         self._read = read
 
     def find(self, name: str) -> tuple[tuple[str, ...], _Place]:
-        """Where a named argument goes, and what is known of it: a property of that name, else one below another."""
+        """Find where a named argument goes, and its schemas: a property of that name, otherwise one below another."""
         schemas: tuple[Mapping[str, Any], ...] = (self._root,)
         path: tuple[str, ...] = ()
         rest = name
@@ -115,14 +115,14 @@ class _Reader:
             schemas, path, rest = inner, (*path, first), below
 
     def types(self, place: _Place) -> frozenset[str]:
-        """The types that a value may have; all of them where nothing is said."""
+        """Return the types that a value may have; all of them where nothing is said."""
         found = frozenset(_TYPES)
         for schema in place.schemas:
             found &= self._types(schema, _DEPTH)
         return found & frozenset(_TYPES) or frozenset(_TYPES)
 
     def convert(self, text: str, place: _Place) -> Any:
-        """The value that a text means."""
+        """Return the value that a text means."""
         if text.startswith("@@"):
             text = text[1:]
         elif text.startswith("@"):
@@ -182,7 +182,7 @@ class _Reader:
     def _additional(
         self, schemas: tuple[Mapping[str, Any], ...], name: str, path: tuple[str, ...]
     ) -> tuple[Mapping[str, Any], ...]:
-        """What holds for a property that has no name in the schemas. Raises ArgumentError where there may be none."""
+        """Return the schemas of a property without a name in them. Raises ArgumentError if there may be none."""
         found: list[Mapping[str, Any]] = []
         names: dict[str, None] = {}
         is_closed = False
@@ -204,7 +204,7 @@ class _Reader:
                 yield schema["items"]
 
     def _flat(self, schemas: Sequence[Mapping[str, Any]], depth: int = _DEPTH) -> Iterator[Mapping[str, Any]]:
-        """The schemas and those that apply in the same place: all that may say something of the value."""
+        """Yield the schemas and those that apply in the same place: all that may describe the value."""
         for schema in schemas if depth else ():
             yield schema
             below = [each for key in ("allOf", "anyOf", "oneOf") for each in _list(schema.get(key))]
@@ -223,7 +223,7 @@ class _Reader:
         return value if isinstance(value, dict) else None
 
     def _types(self, schema: Mapping[str, Any], depth: int, *, beside_choices: bool = False) -> frozenset[str]:
-        """The types that a schema allows; with `beside_choices`, those of values that are none of its choices."""
+        """Return the types that a schema allows; with `beside_choices`, those of values beside its choices."""
         found = frozenset(_TYPES)
         if not depth:
             return found
@@ -261,7 +261,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _type_of(value: Any) -> str | None:
-    """The type of a JSON value; None for what is none."""
+    """Return the type of a JSON value; None for what is none."""
     kinds: dict[type, str] = {
         bool: "boolean",
         dict: "object",

@@ -140,14 +140,14 @@ def _to_json(result: CallToolResult) -> Mapping[str, Any]:
 
 
 def _make_tool(definition: Mapping[str, Any]) -> Tool:
-    """A tool whose definition is what the server lists."""
+    """Return a tool with the definition that the server lists."""
     package = Package("stubwright", tools=[Tool(str(definition["name"]), method="call")])
     package.__dict__["manifest"] = {"server": {"version": __version__}, "tools": [dict(definition)]}
     return package.tools[str(definition["name"])]
 
 
 def describe(error: mcp.MCPError) -> str:
-    """An error of the protocol for people, who have seen what a command wrote to standard error."""
+    """Describe an error of the protocol to people, who have seen what a command wrote to standard error."""
     from stubwright_runtime.client.core.connect_errors import ConnectError
 
     if isinstance(error, ConnectError):

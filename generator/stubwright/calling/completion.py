@@ -21,7 +21,7 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 
 def complete(line: str, breaks: str = "") -> list[str]:
-    """The words that may stand at the end of a line, each from where the shell begins its last word.
+    """Return the words that may stand at the end of a line, each from where the shell begins its last word.
 
     Args:
         line: The command line up to the cursor.
@@ -62,7 +62,7 @@ def _positional(words: list[str]) -> Iterator[str]:
 
 
 def _read(path: str | None) -> ir.Manifest | None:
-    """The manifest at a path, or the project's only one."""
+    """Return the manifest at a path, or the project's only one."""
     from stubwright.compile import pipeline
     from stubwright.project import config
     from stubwright.project.files import disk
@@ -95,7 +95,7 @@ def _arguments(manifest: ir.Manifest, name: str, last: str, verb: str) -> list[s
 
 
 def _values(schema: Any, root: Mapping[str, Any]) -> Iterator[str]:
-    """The values that a schema lists."""
+    """Yield the values that a schema lists."""
     if not isinstance(schema, dict):
         return
     reference = schema.get("$ref")

@@ -23,7 +23,7 @@ _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", 
 
 
 def of_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
-    """What the server of a manifest lists to those who may call everything."""
+    """Return what the server of a manifest lists to those who may call everything."""
     from stubwright.importers.live import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.definition for tool in manifest.tools]}
@@ -36,7 +36,7 @@ def of_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
 
 
 def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = None) -> str:
-    """A listing for people: a line or two for each entry, and what the lists cost.
+    """Format a listing for people: a line or two for each entry, and what the lists cost.
 
     Args:
         listing: What the server lists.
@@ -57,7 +57,7 @@ def show(listing: ServerListing, *, needs: Mapping[str, Sequence[str]] | None = 
 
 
 def to_json(listing: ServerListing) -> dict[str, Any]:
-    """A listing for programs, with the estimate for each entry under `cost`."""
+    """Format a listing for programs, with the estimate for each entry under `cost`."""
     sections = {name: list(entries) for name, entries in listing.sections.items()}
     cost = {
         section.name: {str(entry.get(section.key)): tokens.of(entry) for entry in sections[section.name]}
@@ -70,7 +70,7 @@ def to_json(listing: ServerListing) -> dict[str, Any]:
 
 
 def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
-    """The entry that is asked for by a name or a URI; None where there is none."""
+    """Return the entry that is asked for by a name or a URI; None if there is none."""
     for section in SECTIONS:
         for entry in listing.sections.get(section.name, ()):
             if isinstance(entry, dict) and entry.get(section.key) == key:
@@ -79,7 +79,7 @@ def find(listing: ServerListing, key: str) -> Mapping[str, Any] | None:
 
 
 def keys(listing: ServerListing) -> list[str]:
-    """What all entries are asked for by."""
+    """Return what all entries are asked for by."""
     return [
         str(entry.get(section.key))
         for section in SECTIONS
@@ -89,7 +89,7 @@ def keys(listing: ServerListing) -> list[str]:
 
 
 def differences(newer: ServerListing, older: ServerListing, key: str | None = None) -> list[str]:
-    """What another revision shows otherwise, a line each.
+    """Return what differs in another revision, a line each.
 
     Args:
         newer: The listing to compare with.
@@ -116,7 +116,7 @@ def differences(newer: ServerListing, older: ServerListing, key: str | None = No
 
 
 def unknown(listing: ServerListing, date: str) -> str:
-    """The fields of entries that clients of a revision do not know, as a line; empty where there are none."""
+    """Return a line with the fields of entries that clients of a revision do not know; empty if there are none."""
     found = [
         f"`{field}` of {section.noun}s"
         for section in SECTIONS

@@ -23,7 +23,7 @@ _KIB: Final = 1024
 
 
 def show(result: Mapping[str, Any]) -> str:
-    """A result for people: its structured content as JSON, its texts, and a line for what is no text.
+    """Format a result for people: its structured content as JSON, its texts, and a line for anything that is not text.
 
     Args:
         result: As JSON, with the keys of the wire.
@@ -41,12 +41,12 @@ def show(result: Mapping[str, Any]) -> str:
 
 
 def to_json(value: Any) -> str:
-    """JSON for people and programs."""
+    """Format a result as JSON for people and programs."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def files(result: Mapping[str, Any], tool: str) -> Iterator[tuple[str, bytes]]:
-    """The pictures, sounds and files of a result: a name that no two have, and the content."""
+    """Yield the pictures, sounds and files of a result, each with a unique name and its content."""
     for number, block in enumerate(result.get("content") or (), 1):
         source = block.get("resource") if block["type"] == "resource" else block
         if not isinstance(source, dict) or block["type"] not in ("image", "audio", "resource"):
@@ -75,7 +75,7 @@ def save(result: Mapping[str, Any], tool: str, folder: Path) -> list[Path]:
 
 
 def _is_mirror(text: str, structured: Any) -> bool:
-    """Whether a text is the structured content once more (MCP 2025-06-18, server/tools, "Structured Content")."""
+    """Tell whether a text repeats the structured content (MCP 2025-06-18, server/tools, "Structured Content")."""
     try:
         return bool(json.loads(text) == structured)
     except (ValueError, RecursionError):

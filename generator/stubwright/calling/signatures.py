@@ -19,7 +19,7 @@ _NAMES: Final = {"array": "list", "object": "object"}
 
 
 def signature(tool: Mapping[str, Any]) -> str:
-    """The signature of a tool: its required arguments, then those with `?` that may be left out."""
+    """Return the signature of a tool: its required arguments, then those with `?` that may be left out."""
     schema = tool.get("inputSchema")
     schema = schema if isinstance(schema, dict) else {}
     properties = schema.get("properties")

@@ -115,7 +115,7 @@ class Asking:
 
 
 def _value(name: str, text: str, schema: Mapping[str, Any]) -> Any:
-    """The value of a field of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
+    """Return the value of a field of a form (MCP 2025-11-25, client/elicitation, "Requested Schema")."""
     titled = {each["title"]: each["const"] for each in schema.get("oneOf") or () if "title" in each and "const" in each}
     titled |= dict(zip(schema.get("enumNames") or (), schema.get("enum") or (), strict=False))
     if schema.get("type") == "boolean" and text.casefold() in (*_YES, *_NO):

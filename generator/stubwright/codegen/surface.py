@@ -1,8 +1,8 @@
 """The Python that a package is going to have: its classes and their fields, its methods and their parameters.
 
 Takes the IR, and the models that were made of it; gives frozen values, each with its role, its name on the wire, its
-type, and the place in the manifest that it comes from. Pages are rendered from it, and whoever must know what a package
-holds reads it here, never in generated text.
+type, and the place in the manifest that it comes from. Pages are rendered from it, and code that must know what a
+package holds reads it here, never in generated text.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Type:
 
 
 def plain(name: Name) -> Type:
-    """A type that is a class."""
+    """Return a type that is a class."""
     return Type(name, (name,), frozenset({name}))
 
 
 def optional(kind: Type) -> Type:
-    """A type or `None`."""
+    """Return a type or `None`."""
     if {"Any", "None"} & {*kind.choices}:
         return kind
     return Type(code("{} | None", kind.text), (*kind.choices, code("None")), kind.names)
@@ -243,7 +243,7 @@ class Surface:
 
 
 def with_inherited(classes: Sequence[Class]) -> Iterator[Class]:
-    """Classes with the fields that they inherit from others that are among them."""
+    """Return classes with the fields that they inherit from others that are among them."""
     by_name = {each.name: each for each in classes}
 
     def inherited(cls: Class) -> tuple[Field, ...]:
@@ -259,7 +259,7 @@ def of(
     classes: Iterable[Class],
     enumerations: Iterable[Enumeration] = (),
 ) -> Surface:
-    """What the package of a manifest offers.
+    """Return what the package of a manifest offers.
 
     Args:
         manifest: The lowered manifest.
@@ -286,7 +286,7 @@ def _primitives(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
 
 
 def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
-    """The methods that the handlers must have: of tools, then of what else is served, then those that complete."""
+    """Return the methods that the handlers must have: of tools, then of other primitives, then completions."""
     primitives = _primitives(manifest)
     return (
         *(_tool_handler(tool) for tool in manifest.tools),
@@ -312,7 +312,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
 
 
 def _input(tool: ir.Tool) -> Type:
-    """The type of a tool's arguments; the shared classes that it extends, or is, are as good."""
+    """Return the type of a tool's arguments; the shared classes that it extends, or is, are as good."""
     kind = plain(naming.input_class(tool.names))
     others = (naming.shared_class(naming.shared(name)) for name in tool.input.extended)
     return replace(kind, choices=(*kind.choices, *others))
@@ -355,12 +355,12 @@ def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
 
 
 def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
-    """The handlers' methods of a package, by the `manifest.json` in it, each with the class of a tool's result."""
+    """Return the handlers' methods of a package by its `manifest.json`, each with the class of a tool's result."""
     return dict(_asked(document))
 
 
 def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
-    """The handlers' method for an entry of a list in a `manifest.json`."""
+    """Return the handlers' method for an entry of a list in a `manifest.json`."""
     return _names(section, entry).method
 
 
@@ -389,12 +389,12 @@ def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
 
 
 def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None) -> ClientMethod:
-    """A tool as a method of the client.
+    """Return a tool as a method of the client.
 
     Args:
         tool: The tool.
         parameters: Those that its models have.
-        extra: The type of the values of other arguments that its schema allows; None where it allows none.
+        extra: The type of the values of other arguments that its schema allows; None if it allows none.
     """
     output = naming.output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
@@ -435,13 +435,13 @@ _EXTRA = "Other arguments that the schema allows, by their names on the wire."
 
 
 def _named(values: Type) -> Type:
-    """The type of arguments by their names."""
+    """Return the type of arguments by their names."""
     text = code("Mapping[str, {}]", values.text)
     return Type(text, (text,), values.names | {Name("Mapping")})
 
 
 def primitive_methods(primitive: ir.Primitive) -> tuple[ClientMethod, ...]:
-    """What the client has for a resource, a resource template or a prompt: its own method, and one that completes."""
+    """Return the client's methods for a resource, a resource template or a prompt: to get it, and to complete."""
     own = _primitive_method(primitive)
     return (own, _completion_method(primitive)) if primitive.completed else (own,)
 
@@ -491,7 +491,7 @@ def _completion_method(primitive: ir.Primitive) -> ClientMethod:
 
 
 def _taken(name: Name, kind: Type, *, required: bool) -> Parameter:
-    """A parameter of the client: one that is not required can be left out of the request."""
+    """Return a parameter of the client; one that is not required can be left out of the request."""
     return Parameter(name, kind) if required else Parameter(name, kind, Name("OMIT"), can_be_omitted=True)
 
 

@@ -65,7 +65,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _read_generated(path: str, package: str, folder: Path) -> str | None:
-    """The package's `manifest.json` as it was generated before; None if that is unknown."""
+    """Return the package's `manifest.json` as it was generated before; None if that is unknown."""
     from stubwright.project.files import journal, layout, lock, tree
 
     with suppress(OSError, lock.LockError):
@@ -77,7 +77,7 @@ def _read_generated(path: str, package: str, folder: Path) -> str | None:
 
 
 def _report_clash(checked: Result, path: str, first: str) -> Diagnostic:
-    """The diagnostic for a manifest whose package is also that of another one."""
+    """Return the diagnostic for a manifest whose package is also that of another one."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.project import build
 

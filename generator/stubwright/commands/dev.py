@@ -132,7 +132,7 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest 
 
 
 def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Run | None:
-    """What to work on; None if the project's table is wrong, which is reported unless `quiet`. Raises UsageError."""
+    """Return what to work on; None if the project's table is wrong, reported unless `quiet`. Raises UsageError."""
     printer = Printer("text", strict=False)
     work = works.of(arguments, printer, arguments.output)
     if not quiet:
@@ -153,7 +153,7 @@ def _announce(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Ser
 
 
 def _make_issuer(arguments: argparse.Namespace) -> Issuer | None:
-    """Who signs the token of this run, where one is asked for. Raises UsageError."""
+    """Return who signs the token of this run, where one is asked for. Raises UsageError."""
     if not arguments.scope:
         if arguments.subject is not None:
             raise UsageError("--as needs --scope, which says what that one may use")
@@ -216,7 +216,7 @@ def _parse_address(text: str) -> tuple[str, int]:
 
 
 def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The options of the server that let a debugger attach. Raises UsageError."""
+    """Return the options of the server that let a debugger attach. Raises UsageError."""
     from argparse import ArgumentTypeError
 
     from stubwright_runtime.server import main
@@ -233,7 +233,7 @@ def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _find_npx() -> str:
-    """The program that fetches and runs the Inspector. Raises UsageError where there is none."""
+    """Return the program that fetches and runs the Inspector. Raises UsageError if there is none."""
     import shutil
 
     npx = shutil.which("npx")

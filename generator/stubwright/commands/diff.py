@@ -110,7 +110,7 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
 
 
 def _judge(changes: Sequence[Change], old: Version, new: Version, fail_on: Sequence[str] | None) -> int:
-    """The exit status. By default words count if somebody else wrote them: nobody here has read them before."""
+    """Return the exit status. By default, words count if somebody else wrote them: they were not reviewed here."""
     failing = {impact for name in fail_on or ("breaking",) for impact in _FAILING[name]}
     if any(change.impact in failing for change in changes):
         return 1
@@ -123,7 +123,7 @@ def _judge(changes: Sequence[Change], old: Version, new: Version, fail_on: Seque
 
 
 def _get_version(side: Version) -> str:
-    """The version that a manifest or a list names; empty without one."""
+    """Return the version that a manifest or a list names; empty without one."""
     from stubwright.importers.tools import NO_VERSION
 
     named = str(side.manifest.server.get("version", "")) if side.manifest else ""
@@ -131,7 +131,7 @@ def _get_version(side: Version) -> str:
 
 
 def _find_pairs(arguments: argparse.Namespace) -> list[tuple[Version, Version]]:
-    """What is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
+    """Return what is compared: OLD and NEW, or each manifest of the project with itself at a revision."""
     from stubwright.commands.shared import comparison
 
     command: Sequence[str] | None = arguments.command

@@ -74,7 +74,7 @@ def _choose(manifest: ir.Manifest, names: Sequence[str]) -> list[ir.Tool]:
 
 
 def _note(projected: Sequence[Any], target: str) -> list[str]:
-    """What the API will still refuse, and what has another name there."""
+    """Return notes on what the API will still refuse, and what has another name there."""
     from stubwright import targets
 
     listed = targets.listed(

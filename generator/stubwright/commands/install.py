@@ -183,7 +183,7 @@ def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[s
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:
-    """What `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
+    """Return what `--env-file` and `--env` set, the latter last. Raises RefusedError and UsageError."""
     from stubwright.diagnostics import Diagnostic, Place
     from stubwright.project.clients import configuration, variables
     from stubwright.project.clients.jsonc import UnfitError

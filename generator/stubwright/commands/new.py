@@ -64,7 +64,7 @@ def _new(arguments: argparse.Namespace) -> int:
 
 
 def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
-    """What gives the origin that the command line names.
+    """Return a function that gives the origin that the command line names.
 
     Raises:
         UsageError: There is no such kind, or it does not fit.
@@ -97,7 +97,7 @@ def _read_openapi(file: str | None, arguments: argparse.Namespace) -> Callable[[
 
 
 def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> Origin:
-    """What a project starts from; `make` gives its manifest."""
+    """Return what a project starts from; `make` gives its manifest."""
     from stubwright.project import scaffold
 
     result = import_.attempt(label, make)

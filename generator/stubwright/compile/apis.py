@@ -33,7 +33,7 @@ class Api:
 
 
 def declared(bundle: Bundle) -> tuple[Api, ...]:
-    """All APIs, in the order of the files; one that is declared twice is there twice."""
+    """Return all APIs, in the order of the files; one that is declared twice is there twice."""
     patches: dict[str, list[overlays.Patch]] = {}
     for place, name, patch in patched(bundle):
         patches.setdefault(name, []).insert(0, (place, patch))
@@ -45,7 +45,7 @@ def declared(bundle: Bundle) -> tuple[Api, ...]:
 
 
 def patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
-    """Each API's entry in each `overlay`, the including files first."""
+    """Yield each API's entry in each `overlay`, the including files first."""
     for path in dict.fromkeys(each.path for each in bundle.fragments if each.kind == "manifest"):
         overlay = bundle.documents[path].value.get("overlay") or {}
         for name, patch in (overlay.get("apis") or {}).items():
@@ -53,7 +53,7 @@ def patched(bundle: Bundle) -> Iterator[tuple[Place, str, Mapping[str, Json]]]:
 
 
 def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """The arguments of a tool that its API sets, with the places that say so, the strongest last.
+    """Yield the arguments of a tool that its API sets, with the places that say so, the strongest last.
 
     They are those under `bind`, and those that a tool sends as a header or a parameter that the API has for all calls.
 
@@ -80,7 +80,7 @@ def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Itera
 
 
 def without(examples: Json, binds: Mapping[str, Json]) -> list[Json]:
-    """A tool's examples without the arguments that its API sets."""
+    """Return a tool's examples without the arguments that its API sets."""
     return [
         {
             **example,

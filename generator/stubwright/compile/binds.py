@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """An `inputSchema` as callers see it."""
+    """Return an `inputSchema` as callers see it."""
     rest = {**schema, "properties": {name: each for name, each in schema["properties"].items() if name not in bound}}
     if required := [name for name in schema.get("required") or () if name not in bound]:
         rest["required"] = required
@@ -24,5 +24,5 @@ def without(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, 
 
 
 def completed(schema: Mapping[str, Json], bound: Mapping[str, Json]) -> dict[str, Json]:
-    """What `bind` says, each with the schema of its argument, so that the server need not look elsewhere."""
+    """Return what `bind` says, each with the schema of its argument, so that the server need not look elsewhere."""
     return {name: {**binding, "schema": schema["properties"][name]} for name, binding in bound.items()}

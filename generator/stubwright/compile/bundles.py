@@ -38,7 +38,7 @@ class Bundles:
     _large: dict[tuple[Key, ...], bool] = field(default_factory=dict)
 
     def without(self, tool: Declared) -> Mapping[str, Json]:
-        """The schemas of a tool, by field, whose bundled schemas are kept here instead."""
+        """Return the schemas of a tool, by field, whose bundled schemas are kept here instead."""
         schemas: dict[str, Json] = {}
         if self.resolved.inlines:
             return schemas
@@ -50,7 +50,7 @@ class Bundles:
         return schemas
 
     def document(self) -> dict[str, Any]:
-        """All of it, as `manifest.json` has it; nothing where there is nothing."""
+        """Return all of it, as `manifest.json` has it; nothing if it is empty."""
         if not self._tools:
             return {}
         outlines = self.resolved.shared
@@ -61,7 +61,7 @@ class Bundles:
         return {"bundled": {"tools": self._tools, "schemas": schemas}}
 
     def _is_large(self, uses: tuple[Key, ...]) -> bool:
-        """Whether what these lead to is large; if so, it is kept."""
+        """Tell whether what these lead to is large; if so, it is kept."""
         if uses not in self._large:
             keys = self.resolved.shared_schemas.reached_from(uses)
             alone = not any(self._names[key.name] > 1 for key in keys)

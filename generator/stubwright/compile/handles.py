@@ -37,7 +37,7 @@ _UNITS: Final[Mapping[str, str]] = {
 
 
 def declared(resolved: Resolved) -> dict[str, Json]:
-    """All kinds of handles, by their names."""
+    """Return all kinds of handles, by their names."""
     return {
         name: value
         for _, manifest in manifests(resolved.bundle)
@@ -46,7 +46,7 @@ def declared(resolved: Resolved) -> dict[str, Json]:
 
 
 def kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
-    """All kinds of handles, each with the place of the schema of its states."""
+    """Yield all kinds of handles, each with the place of the schema of its states."""
     for path, manifest in manifests(resolved.bundle):
         for name, settings in (manifest.get("handles") or {}).items():
             at = Place(path, ("handles", name))
@@ -55,19 +55,19 @@ def kinds(resolved: Resolved) -> Iterator[tuple[ir.Handle, Place]]:
 
 
 def state_name(kind: str) -> str:
-    """What the schema of a kind's states is called among the shared schemas, where it is not one of these."""
+    """Return what the schema of a kind's states is called among the shared schemas, where it is not one of these."""
     return f"{kind}_state"
 
 
 def shared_whole(state: Outline) -> str | None:
-    """The name under `schemas` of the schema that a state's is nothing but a reference to."""
+    """Return the name under `schemas` of the schema that a state's is nothing but a reference to."""
     if isinstance(state.schema, dict) and state.schema.keys() == {"$ref"}:
         return next((key.name for key in state.shared()), None)
     return None
 
 
 def retention(kind: str, settings: Mapping[str, Json]) -> str:
-    """How long a handle lives, in a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
+    """Return how long a handle lives, in a sentence: `A basket lives 7 days, and ends after 24 hours without use.`"""
     noun = kind.replace("_", " ")
     subject = f"{'An' if noun[:1].lower() in 'aeiou' else 'A'} {noun}"
     lives = f"lives {duration(settings['ttl'])}" if "ttl" in settings else ""
@@ -76,14 +76,14 @@ def retention(kind: str, settings: Mapping[str, Json]) -> str:
 
 
 def duration(written: str) -> str:
-    """A duration in words: `7d` is `7 days`."""
+    """Return a duration in words: `7d` is `7 days`."""
     number = written.rstrip("".join(_UNITS))
     unit = _UNITS[written[len(number) :]]
     return f"{int(number):,} {unit}{'' if int(number) == 1 else 's'}"
 
 
 def made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
-    """The kinds of handles that a tool makes: those whose ids it gives, and does not take.
+    """Return the kinds of handles that a tool makes: those whose ids it gives, and does not take.
 
     Args:
         marked: Where ids stand in each of its schemas.
@@ -93,7 +93,7 @@ def made(marked: Mapping[str, Mapping[Pointer, str]]) -> tuple[str, ...]:
 
 
 def described(description: Json, created: Sequence[str], all_kinds: Mapping[str, Json]) -> Json:
-    """The description of a tool with how long the handles live that it gives, after the manifest's own words.
+    """Return the description of a tool with how long the handles live that it gives, after the manifest's own words.
 
     MCP asks servers to say so (2026-07-28, server/tools, on state handles).
     """
@@ -105,7 +105,7 @@ def described(description: Json, created: Sequence[str], all_kinds: Mapping[str,
 
 
 def sent_inline(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
-    """A schema as it is sent without references, and where the ids of handles stand in it then."""
+    """Return a schema as it is sent without references, and where the ids of handles stand in it then."""
     dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
     marked = edited(schema.wire, {(*pointer, HANDLE): kind for pointer, kind in schema.handles.items()})
     wire = inline(marked, dialect, schema.place).wire
@@ -118,7 +118,7 @@ def sent_inline(schema: ir.Schema) -> tuple[Json, Mapping[Pointer, str]]:
 
 
 def places(kinds_by_pointer: Mapping[Pointer, str]) -> dict[str, str]:
-    """Places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
+    """Return places as `manifest.json` has them: JSON Pointers (RFC 6901) into the schema, each with its kind."""
     return {"".join(f"/{_escaped(str(step))}" for step in pointer): kind for pointer, kind in kinds_by_pointer.items()}
 
 

@@ -110,14 +110,14 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
 
 
 def _is_changed(tool: Declared) -> bool:
-    """Whether a tool goes on the wire with other schemas than it is written with."""
+    """Tell whether a tool goes on the wire with other schemas than it is written with."""
     return bool(tool.extension.get("bind")) or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
 
 
 def _entry(
     definition: Mapping[str, ir.Json], apart: Mapping[str, ir.Json], extension: Mapping[str, ir.Json]
 ) -> Mapping[str, ir.Json]:
-    """An entry of `manifest.json`; `apart` are its schemas without what is kept once."""
+    """Return an entry of `manifest.json`; `apart` are its schemas without what is kept once."""
     if not apart and not extension:
         return definition
     entry = {key: apart.get(key, value) for key, value in definition.items()}
@@ -131,7 +131,7 @@ def _tool(
     apis: Mapping[str, ir.Json],
     handle_kinds: Mapping[str, ir.Json],
 ) -> tuple[ir.Tool, Mapping[str, ir.Json]]:
-    """A tool, and what the package's `manifest.json` keeps of its extension."""
+    """Return a tool, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, dict(declared.extension)
     deprecated = extension.get("deprecated")
     if deprecated and "use" in deprecated:
@@ -190,7 +190,7 @@ def _tool(
 
 
 def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], declared: Declared) -> dict[str, ir.Schema]:
-    """The schemas that are derived for a call; a response without a schema may get one."""
+    """Return the schemas that are derived for a call; a response without a schema may get one."""
     derived: dict[str, ir.Schema] = {}
     for field in vocabulary.SCHEMAS:
         before = schemas.get(field)
@@ -204,7 +204,7 @@ def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], decla
 
 
 def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
-    """Which shared schemas are still bundled into a schema."""
+    """Return which shared schemas are still bundled into a schema."""
     return {
         pointer_text((keyword, name)): shared[pointer_text((keyword, name))]
         for keyword in ("$defs", "definitions")
@@ -214,13 +214,13 @@ def _kept(shared: Mapping[str, str], wire: ir.Json) -> Mapping[str, str]:
 
 
 def _http(http: Mapping[str, ir.Json], apis: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
-    """A call with what its API says of all calls, where it does not say so itself."""
+    """Return a call with what its API says of all calls, where it does not say so itself."""
     api: Mapping[str, ir.Json] = apis.get(http.get("api", ""), {})
     return {**http, **{key: api[key] for key in ("input", "output") if key in api and key not in http}}
 
 
 def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
-    """A resource, a template or a prompt, and what the package's `manifest.json` keeps of its extension."""
+    """Return a resource, a template or a prompt, and what the package's `manifest.json` keeps of its extension."""
     wire, extension = declared.wire, declared.extension
     completed: Mapping[str, ir.Json] = extension.get("complete") or {}
     primitive = ir.Primitive(
@@ -262,7 +262,7 @@ def _primitive(declared: Declared, resolved: Resolved) -> tuple[ir.Primitive, Ma
 
 
 def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
-    """The arguments of a prompt, or the variables of a template; None for a resource."""
+    """Return the arguments of a prompt, or the variables of a template; None for a resource."""
     if declared.section is vocabulary.PROMPTS:
         return tuple(
             ir.Argument(argument["name"], argument.get("description"), argument.get("required") is True)
@@ -276,7 +276,7 @@ def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
 
 
 def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
-    """What the package knows of a file: where it lies inside, and whether it is text."""
+    """Return what the package knows of a file: where it lies inside, and whether it is text."""
     file = resolved.bundle.files[at / "file"]
     return {"file": _packed(file), "binary": not _is_text(file.data, mime_type or "")}
 
@@ -320,7 +320,7 @@ def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
 
 
 def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
-    """The schemas under `schemas`."""
+    """Yield the schemas under `schemas`."""
     for key, outline in resolved.shared.items():
         if isinstance(outline.schema, dict):
             schema, circle = _schema(outline, resolved), _circle(key, resolved)
@@ -328,7 +328,7 @@ def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:
 
 
 def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Iterator[ir.SharedSchema]:
-    """The schemas of the states of handles that are no shared ones already; clients have none."""
+    """Yield the schemas of the states of handles that are no shared ones already; clients have none."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return
     for kind, at in kinds:
@@ -340,7 +340,7 @@ def _states(kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved) -> Ite
 def _kept_states(
     handle_kinds: Mapping[str, ir.Json], kinds: Sequence[tuple[ir.Handle, Place]], resolved: Resolved
 ) -> dict[str, ir.Json]:
-    """The kinds of handles as the server has them: each with all that the schema of its states refers to."""
+    """Return the kinds of handles as the server has them: each with all that the schema of its states refers to."""
     return {
         kind.name: {**handle_kinds[kind.name], "state": resolved.bundled(resolved.extension_schemas[at]).wire}
         for kind, at in kinds
@@ -348,7 +348,7 @@ def _kept_states(
 
 
 def _circle(key: Key, resolved: Resolved) -> str | None:
-    """What the shared schemas are called by that lead to each other, this one among them."""
+    """Return what the shared schemas are called by that lead to each other, this one among them."""
     members = resolved.shared_schemas.circles[key]
     return min(each.name for each in members) if len(members) > 1 else None
 

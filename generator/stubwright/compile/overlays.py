@@ -28,13 +28,13 @@ Patch = tuple[Place, "Mapping[str, Json]"]
 
 
 def split(entry: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """What an overlay says of a tool: the fields that it changes, and the settings."""
+    """Return what an overlay says of a tool: the fields that it changes, and the settings."""
     fields = {key: value for key, value in entry.items() if key in FIELDS}
     return fields, {key: value for key, value in entry.items() if key not in FIELDS} if fields else entry
 
 
 def patched(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folder: str) -> Mapping[str, Json]:
-    """A tool with its overlays.
+    """Return a tool with its overlays.
 
     Args:
         wire: The tool as it is written.
@@ -49,7 +49,7 @@ def patched(wire: Mapping[str, Json], patches: Sequence[Patch], file: str, folde
 
 
 def merge_patch(target: Json, patch: Json) -> Json:
-    """A value with a JSON merge patch (RFC 7396, section 2)."""
+    """Return a value with a JSON merge patch (RFC 7396, section 2)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -62,7 +62,7 @@ def merge_patch(target: Json, patch: Json) -> Json:
 
 
 def _moved(value: Json, old: str, new: str, folder: str) -> Json:
-    """A patch whose references to shared schemas count from another file."""
+    """Return a patch whose references to shared schemas count from another file."""
     if isinstance(value, dict):
         return {
             key: (
@@ -86,7 +86,7 @@ def _reference(text: str, old: str, new: str, folder: str) -> str:
 
 
 def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Diagnostics with the places of overlays, where these say what is complained of.
+    """Move diagnostics to the places of overlays if these say what is complained of.
 
     Args:
         overlaid: The overlays of each tool and each API, by its place.
@@ -102,7 +102,7 @@ def leading(overlaid: Mapping[Place, Sequence[Patch]], diagnostics: Iterable[Dia
 
 
 def _home(at: Place, patches: Sequence[Patch]) -> Place:
-    """Where what is meant was written: the strongest overlay that has it, or replaced what it is a part of."""
+    """Return where what is meant was written: the strongest overlay that has it, or replaced what it is a part of."""
     pointer = at.pointer[2:]
     for place, fields in reversed(patches):
         reached, is_whole = _reached(fields, pointer)
@@ -112,7 +112,7 @@ def _home(at: Place, patches: Sequence[Patch]) -> Place:
 
 
 def _reached(fields: Json, pointer: Pointer) -> tuple[Pointer, bool]:
-    """How far a pointer leads in a patch, and whether the patch says what stands there."""
+    """Return how far a pointer leads in a patch, and whether the patch says what stands there."""
     here: Any = fields
     for number, step in enumerate(pointer):
         try:

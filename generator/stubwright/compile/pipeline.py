@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a manifest. `manifest` is None where an error stopped the compiler.
+    """What came of a manifest. `manifest` is None if an error stopped the compiler.
 
     `is_clean` says that there is no diagnostic that has to do with a single tool.
     """
@@ -115,7 +115,7 @@ def compile_manifest(
 
 
 def read(entry: str, reader: Reader) -> Unchecked | Result:
-    """Read the manifest at `entry` and resolve it; a result without a manifest where that is not possible."""
+    """Read the manifest at `entry` and resolve it; return a result without a manifest if that is not possible."""
     bundle, diagnostics = source.load(entry, reader)
     if bundle is None:
         return Result(None, tuple(diagnostics), {})
@@ -134,7 +134,7 @@ def read(entry: str, reader: Reader) -> Unchecked | Result:
 
 
 def generate(manifest: ir.Manifest, models: Callable[[], PackageCode] | None = None) -> tuple[Artifact, ...]:
-    """All files of the package of a checked manifest, in a fixed order.
+    """Return all files of the package of a checked manifest, in a fixed order.
 
     Args:
         manifest: The manifest.

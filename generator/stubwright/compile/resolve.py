@@ -63,7 +63,7 @@ class Declared:
         return self.name if self.section.key == "name" else str(self.wire[self.section.key])
 
     def place_of(self, *keys: str) -> Place:
-        """Where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
+        """Return where `extension` has what it has at `keys`: the place in the strongest layer that has it."""
         for place, layer in reversed(self.layers):
             value: Json = layer
             for key in keys:
@@ -110,22 +110,22 @@ class Resolved:
         return (*self.tools, *(primitive for primitives in self.primitives.values() for primitive in primitives))
 
     def schemas(self, tool: Declared) -> Iterator[tuple[str, Outline]]:
-        """The outlines of `inputSchema` and, where there is one, `outputSchema`."""
+        """Yield the outlines of `inputSchema` and, where there is one, `outputSchema`."""
         for field in vocabulary.SCHEMAS:
             outline = self.outlines.get(tool.place / field)
             if outline is not None:
                 yield field, outline
 
     def everything(self) -> tuple[Outline, ...]:
-        """All outlines."""
+        """Return all outlines."""
         return (*self.outlines.values(), *self.extension_schemas.values(), *self.shared.values())
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
-        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
         return self.shared_schemas.closure(root)
 
     def bundled(self, root: Outline) -> Bundled:
-        """`root` with all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
+        """Bundle into `root` all shared schemas that it leads to; so it goes on the wire, but where `inlines`."""
         known = self.shared_schemas.bundled
         if root.place not in known:
             known[root.place] = bundle(root, self.shared_schemas)
@@ -138,7 +138,7 @@ class Resolved:
         return serves and (self.entry.get("wire") or {}).get("refs") == "inlined"
 
     def inlined(self, root: Outline) -> Inlined:
-        """`root` with what its references lead to in their places."""
+        """Return `root` with its references replaced by what they lead to."""
         if root.plain:
             return Inlined(root.schema)
         return inline(self.bundled(root).wire, root.dialect, root.place)
@@ -209,11 +209,11 @@ def _extension_schemas(
 
 
 def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ...]:
-    """All tools, in the order of `tools/list`: the manifest's own, then each fragment's.
+    """Return all tools, in the order of `tools/list`: the manifest's own, then each fragment's.
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
-    Of what goes on the wire, `null` takes a key away. What an API binds is bound unless the tool says otherwise.
+    In what goes on the wire, `null` removes a key. What an API binds is bound unless the tool says otherwise.
     """
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in overlays(bundle):
@@ -226,7 +226,7 @@ def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ..
 
 
 def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, ...]:
-    """All resources, resource templates or prompts, in the order of their list."""
+    """Return all resources, resource templates or prompts, in the order of their list."""
     declared = []
     for fragment in bundle.fragments:
         for place, wire in entries(bundle, fragment.path, section):
@@ -240,7 +240,7 @@ def primitives(bundle: Bundle, section: vocabulary.Section) -> tuple[Declared, .
 
 
 def meant(use: str, tool: Declared, names: Container[str]) -> str:
-    """The tool that `tool` calls `use`: one that came through the same prefixes, else one of that very name."""
+    """Return the tool that `tool` calls `use`: one with the same prefixes, otherwise one of that very name."""
     return tool.prefix + use if tool.prefix + use in names else use
 
 
@@ -267,7 +267,7 @@ def argument_names(schema: Json, dialect: Dialect) -> tuple[str, ...] | None:
 
 
 def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Json]]]:
-    """Each tool's entry in each `overlay`, with the fragment and the place it stands in."""
+    """Yield each tool's entry in each `overlay`, with the fragment and the place it stands in."""
     for fragment in bundle.fragments:
         if fragment.kind == "manifest":
             overlay = bundle.documents[fragment.path].value.get("overlay") or {}
@@ -276,19 +276,19 @@ def overlays(bundle: Bundle) -> Iterator[tuple[Fragment, Place, Mapping[str, Jso
 
 
 def entries(bundle: Bundle, path: str, section: vocabulary.Section) -> Iterator[tuple[Place, Mapping[str, Json]]]:
-    """What one list of one document holds, with places."""
+    """Yield what one list of one document holds, with places."""
     for index, entry in enumerate(bundle.documents[path].value.get(section.name) or ()):
         yield Place(path, (section.name, index)), entry
 
 
 def manifests(bundle: Bundle) -> Iterator[tuple[str, Mapping[str, Json]]]:
-    """The entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
+    """Return the entry and its included manifests, each once, in order; saved `tools/list` results are left out."""
     paths = dict.fromkeys(fragment.path for fragment in bundle.fragments if fragment.kind == "manifest")
     return ((path, bundle.documents[path].value) for path in paths)
 
 
 def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """`under` with what `over` says: mappings merge key by key, anything else is replaced."""
+    """Merge `over` into `under`: mappings merge key by key, anything else is replaced."""
     both = dict(under)
     for key, value in over.items():
         mine = both.get(key)
@@ -297,7 +297,7 @@ def merged(under: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Jso
 
 
 def package_place(entry: str, manifest: Mapping[str, Json]) -> Place:
-    """Where the package of the manifest at `entry` gets its name."""
+    """Return where the package of the manifest at `entry` gets its name."""
     keys = ("python", "package") if (manifest.get("python") or {}).get("package") else ("server", "name")
     return Place(entry, keys)
 
@@ -340,5 +340,5 @@ def _declared(
 
 
 def to_json(value: Json) -> bytes:
-    """A value as JSON, the same for the same value in the same order."""
+    """Return a value as JSON, the same for the same value in the same order."""
     return pydantic_core.to_json(value)  # `json` takes several times as long

@@ -38,12 +38,12 @@ _NEXT: Final[Mapping[str, Json]] = {
 
 
 def shaped(field: str, schema: Json, http: Mapping[str, Json]) -> Json:
-    """A schema of a tool as it goes on the wire.
+    """Return a schema of a tool as it goes on the wire.
 
     Args:
         field: `inputSchema` or `outputSchema`.
-        schema: What the manifest has there, with all that it refers to inside; None where it has none.
-        http: The tool's `http`; empty where it has none.
+        schema: What the manifest has there, with all that it refers to inside; None if it has none.
+        http: The tool's `http`; empty if it has none.
     """
     if SHAPING.isdisjoint(http):
         return schema
@@ -81,7 +81,7 @@ def _given(schema: Json, http: Mapping[str, Json]) -> Json:
 
 
 def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """What is said of headers: each may be missing."""
+    """Return what is said of headers: each may be missing."""
     if not headers:
         return {}
     kinds = {
@@ -92,7 +92,7 @@ def _headers(headers: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _items(making: Selecting, page: Mapping[str, Json], tree: Tree) -> Json:
-    """The schema of an item of a page."""
+    """Return the schema of an item of a page."""
     schemas: list[Json] | None = [making.root]
     here: Tree | None = tree
     for step in steps_of(page.get("items", "")):

@@ -46,21 +46,21 @@ class Reader(Protocol):
     """Where files come from. Paths are as users name them, with `/` between folders."""
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file. Raises OSError where it cannot be read."""
+        """Return the bytes of a file. Raises OSError if it cannot be read."""
         ...
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """The paths of files below `folder` (empty for the working folder) that match, sorted; none where none does."""
+        """Return the paths of files below `folder` (empty for the working folder) that match, sorted."""
         ...
 
     def within(self, path: str, folder: str) -> bool:
-        """Whether a path, with links followed, lies below `folder` (empty for the working folder)."""
+        """Tell whether a path, with links followed, lies below `folder` (empty for the working folder)."""
         ...
 
 
 @dataclass(frozen=True)
 class Document:
-    """One file: its path, its text, and the value it holds, which is None where the text is broken.
+    """One file: its path, its text, and the value it holds, which is None if the text is broken.
 
     `root` leads from the file's own value to `value`: a saved JSON-RPC response is known by its `result`. Places are
     relative to `value`.
@@ -72,7 +72,7 @@ class Document:
     root: Pointer = ()
 
     def span(self, place: Place) -> Span:
-        """The span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
+        """Return the span of the narrowest token for a place; for one that is not there, of its nearest ancestor."""
         absolute = Place(self.path, (*self.root, *place.pointer), place.on)
         return self.lines.span(self.path, *positions.locate(self._tree, absolute))
 
@@ -121,7 +121,7 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     """Read a manifest with all its files.
 
     Returns:
-        The bundle, and what is wrong. There is none where the entry cannot be read at all. Where a file is broken, the
+        The bundle, and what is wrong. There is none if the entry cannot be read at all. Where a file is broken, the
         bundle serves to show where.
     """
     loader = _Loader(posixpath.normpath(entry), reader)
@@ -225,7 +225,7 @@ class _Loader:
             self._report("SW345", message, at, "rename one of them")
 
     def _below(self, path: str, name: str, at: Place | None) -> bool:
-        """Whether a file that was named does not lie elsewhere, through a link; reported if it does."""
+        """Tell whether a file that was named does not lie elsewhere, through a link; reported if it does."""
         if at is None or self._reader.within(path, posixpath.dirname(self.entry)):
             return True
         self._report(
@@ -245,7 +245,7 @@ class _Loader:
         )
 
     def _targets(self, base: str, pattern: str, at: Place) -> list[str]:
-        """The paths that an entry of `include` stands for."""
+        """Return the paths that an entry of `include` stands for."""
         if not pattern or _NOT_PATH.search(pattern):
             self._report(
                 "SW012", "this is not a path", at, "write a path relative to this file, such as `tools/*.yaml`"
@@ -269,11 +269,11 @@ class _Loader:
         return targets
 
     def _inside(self, base: str, relative: str) -> str | None:
-        """A path relative to the file `base`; None where it leaves the manifest's folder."""
+        """Return a path relative to the file `base`; None if it leaves the manifest's folder."""
         return paths.resolve(posixpath.dirname(self.entry), base, relative)
 
     def _read(self, path: str, at: Place | None, *, lenient: bool = False) -> Document | None:
-        """Read a file once; None where that fails. Not there is fine where `lenient`."""
+        """Read a file once; None if that fails. Not there is fine where `lenient`."""
         if path in self.documents or path in self._unreadable:
             return self.documents.get(path)
         try:
@@ -304,7 +304,7 @@ class _Loader:
 def document(
     path: str, data: bytes, parse: Callable[[str], tuple[Json, list[Problem]]], wanted: str | None = None
 ) -> tuple[Document, list[Diagnostic]]:
-    """One file by itself, and what is wrong with it.
+    """Return one file by itself, and what is wrong with it.
 
     Args:
         path: The file, as users name it.
@@ -332,7 +332,7 @@ def _is_json(path: str) -> bool:
 
 
 def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
-    """The text of a file, for showing also where it is broken."""
+    """Return the text of a file, for showing also where it is broken."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -352,7 +352,7 @@ def _decode(data: bytes, wanted: str) -> tuple[str, Problem | None]:
 
 
 def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic:
-    """What to tell of a file that cannot be read; `at` is where it is named."""
+    """Return the diagnostic for a file that cannot be read; `at` is where it is named."""
     if path.startswith(("http:/", "https:/")):
         return Diagnostic("SW001", f"`{path}` is not a file", at, "download it and name the file: it is not fetched")
     if isinstance(error, FileNotFoundError):
@@ -367,14 +367,14 @@ def unreadable(path: str, error: OSError, at: Place | None = None) -> Diagnostic
 
 
 def _unwrapped(value: Json) -> tuple[Json, Pointer]:
-    """The result in a saved JSON-RPC response; any other value as it is."""
+    """Return the result in a saved JSON-RPC response; any other value as it is."""
     if isinstance(value, dict) and "jsonrpc" in value and _lists_tools(value.get("result")):
         return value["result"], ("result",)
     return value, ()
 
 
 def _kind(document: Document) -> Kind:
-    """What a file is that is included: a saved list, unless it says what only a manifest can say.
+    """Return the kind of an included file: a saved list, unless it says what only a manifest can say.
 
     That is a `stubwright` key, or a reference to a shared schema; in JSON, where servers have a `#/schemas/` of their
     own, one to another file.
@@ -397,7 +397,7 @@ def _lists_tools(value: Json) -> bool:
 
 
 def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
-    """The well-formed entries of `include`: place, pattern and prefix."""
+    """Yield the well-formed entries of `include`: place, pattern and prefix."""
     listed = document.value.get("include") if isinstance(document.value, dict) else None
     for index, item in enumerate(listed if isinstance(listed, list) else ()):
         place = Place(document.path, ("include", index))
@@ -409,7 +409,7 @@ def _includes(document: Document) -> Iterator[tuple[Place, str, str]]:
 
 
 def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
-    """The well-formed values of `file`: of resources, and in the messages of prompts."""
+    """Yield the well-formed values of `file`: of resources, and in the messages of prompts."""
     for pointer, entry in locations.items(document.value, ("resources",)):
         yield from _file(document, entry, (*pointer, "stubwright"), "stubwright")
     for pointer, entry in locations.items(document.value, ("prompts",)):
@@ -426,7 +426,7 @@ def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Itera
 
 
 def _file_references(document: Document) -> Iterator[tuple[Pointer, str, bool]]:
-    """References in a document's schemas that name a file.
+    """Yield references in a document's schemas that name a file.
 
     With each comes whether it may mean something else: where a schema has an `$id`, it is relative to that.
     """

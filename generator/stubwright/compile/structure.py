@@ -39,19 +39,19 @@ _YES_AND_NO = {"yes", "no", "on", "off", "y", "n"}
 
 @cache
 def manifest_schema() -> Mapping[str, Json]:
-    """The JSON Schema of manifests."""
+    """Return the JSON Schema of manifests."""
     schema: Mapping[str, Json] = json.loads(package_data.MANIFEST_SCHEMA.read_bytes())
     return schema
 
 
 @cache
 def manifest_keys() -> frozenset[str]:
-    """The keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
+    """Return the keys of a manifest's root; a saved `tools/list` result has none of them but `tools`."""
     return frozenset(manifest_schema()["properties"])
 
 
 def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
-    """What is wrong with the structure of one document, in no particular order."""
+    """Yield what is wrong with the structure of one document, in no particular order."""
     grammar = _grammar(role)
     at = Place(file)
     if role == "entry" and isinstance(value, dict) and manifest_keys() & value.keys() == {"tools"}:
@@ -69,7 +69,7 @@ def check(value: Json, file: str, role: Role) -> Iterator[Diagnostic]:
 
 
 def check_api(settings: Json, place: Place) -> Iterator[Diagnostic]:
-    """What is wrong with the structure of an API that an overlay changes, which is found at `place`."""
+    """Yield what is wrong with the structure of an API that an overlay changes, which is found at `place`."""
     grammar = _part("api")
     for error in grammar.validator.iter_errors(settings):
         yield from _explained(error, settings, place, grammar)
@@ -84,7 +84,7 @@ class _Grammar:
 
 @cache
 def _part(name: str) -> _Grammar:
-    """The grammar of a definition of the manifest's schema."""
+    """Return the grammar of a definition of the manifest's schema."""
     from jsonschema_rs import Draft202012Validator
 
     definitions = manifest_schema()["$defs"]
@@ -113,7 +113,7 @@ def _grammar(role: Role) -> _Grammar:
 
 
 def _explained(error: ValidationError, value: Json, root: Place, grammar: _Grammar) -> Iterator[Diagnostic]:
-    """The diagnostics for one error of the validator."""
+    """Yield the diagnostics for one error of the validator."""
     steps, here = locate(error, value)
     at = Place(root.file, (*root.pointer, *steps))
     schema, title = _rule(error.schema_path, grammar.schema)
@@ -150,7 +150,7 @@ def _explained(error: ValidationError, value: Json, root: Place, grammar: _Gramm
 
 
 def _rule(path: list[str | int], schema: Mapping[str, Json]) -> tuple[Mapping[str, Json], str]:
-    """The schema that holds the keyword at the end of `path`, and the nearest title around it."""
+    """Return the schema that holds the keyword at the end of `path`, and the nearest title around it."""
     here: Json = schema
     title = schema["title"]
     for step in path[:-1]:
@@ -191,7 +191,7 @@ def _unknown(key: str, at: Place, schema: Mapping[str, Json], title: str, gramma
 
 
 def _called(schema: Mapping[str, Json], title: str, at: Place) -> str:
-    """What a message calls the mapping at `at`: by its key, if its title is of all that may stand there."""
+    """Return what a message calls the mapping at `at`: by its key, if its title is that of all that may stand there."""
     key = at.pointer[-1] if at.pointer else None
     return f"`{key}`" if isinstance(schema.get("type"), list) and isinstance(key, str) else title
 
@@ -204,7 +204,7 @@ def _wrong_type(value: Json, at: Place, schema: Mapping[str, Json], grammar: _Gr
 
 
 def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """How to write a value of one of `types` in place of `value`."""
+    """Return how to write a value of one of `types` in place of `value`."""
     if value is None and at.pointer:
         return "remove the key, or give it a value"
     if "boolean" in types and isinstance(value, str) and value.casefold() in _YES_AND_NO:
@@ -223,7 +223,7 @@ def _form(value: Json, at: Place, types: list[str], schema: Mapping[str, Json], 
 
 
 def _list(schema: Mapping[str, Json], grammar: _Grammar) -> str:
-    """How to write a list in place of a mapping."""
+    """Return how to write a list in place of a mapping."""
     items = _resolved(schema["items"], grammar)
     first = next(iter(items.get("required", ())), None)
     return (
@@ -249,7 +249,7 @@ def _bounds(schema: Mapping[str, Json]) -> str:
 
 
 def _note(schema: Mapping[str, Json]) -> str:
-    """A rule's description, as the words of a help."""
+    """Return a rule's description, as the words of a help."""
     description: str = schema["description"]
     return description[0].lower() + description[1:].rstrip(".")
 
@@ -259,7 +259,7 @@ def _such_as(schema: Mapping[str, Json]) -> str | None:
 
 
 def _example(schema: Mapping[str, Json]) -> str:
-    """The schema's first example, as words that come after others; nothing where it has none, or a mapping."""
+    """Return the schema's first example, as words that come after others; nothing if it has none, or a mapping."""
     first = next(iter(schema.get("examples") or [schema.get("default")]))
     example = json.dumps(first) if isinstance(first, list) else first
     return f", such as `{example}`" if example and not isinstance(example, (bool, dict)) else ""
@@ -274,7 +274,7 @@ def _resolved(schema: Mapping[str, Json], grammar: _Grammar) -> Mapping[str, Jso
 def _strangers(
     value: Json, schema: Mapping[str, Json], grammar: _Grammar
 ) -> Iterator[tuple[Pointer, Mapping[str, Json]]]:
-    """Keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with these schemas."""
+    """Yield keys beside MCP's own: unknown keys of objects that the manifest's schema leaves open, with schemas."""
     schema = _resolved(schema, grammar)
     if isinstance(value, list):
         items = schema.get("items")
@@ -305,7 +305,7 @@ def _stranger(at: Place, schema: Mapping[str, Json], grammar: _Grammar) -> Diagn
 
 
 def _fate(key: str, at: Place) -> str:
-    """What becomes of an unknown key: of `server`, only what MCP has there is sent."""
+    """Return what becomes of an unknown key: of `server`, only what MCP has there is sent."""
     if at.pointer[:1] == ("server",):
         return f"it is not sent: remove it, or rename it to `x-{key}` if it is your own note"
     return "it is sent to clients unchanged"

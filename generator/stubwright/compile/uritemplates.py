@@ -43,7 +43,7 @@ class _Expression:
 
 
 def variables(template: str) -> tuple[Variable, ...]:
-    """The variables of a template, in order.
+    """Return the variables of a template, in order.
 
     Raises:
         TemplateError: It is malformed (RFC 6570, section 2), or uses what cannot be matched: the prefix modifier
@@ -63,7 +63,7 @@ def variables(template: str) -> tuple[Variable, ...]:
 
 
 def _query(template: str, expressions: list[_Expression]) -> int:
-    """Where the expressions start that are a query at the template's end, whose variables may be absent."""
+    """Return the index at which the expressions begin that are a query at the end, whose variables may be absent."""
     start, end = len(expressions), len(template)
     while start and expressions[start - 1].operator in ("?", "&") and expressions[start - 1].end == end:
         start, end = start - 1, expressions[start - 1].start

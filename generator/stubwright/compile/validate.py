@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def validate(bundle: Bundle) -> Iterator[Diagnostic]:
-    """What is wrong with the structure of a bundle's files."""
+    """Yield what is wrong with the structure of a bundle's files."""
     roles: dict[str, Role] = {bundle.entry: "entry"}
     for fragment in bundle.fragments[1:]:
         roles.setdefault(fragment.path, "fragment" if fragment.kind == "manifest" else "tools-list")
@@ -34,7 +34,7 @@ def validate(bundle: Bundle) -> Iterator[Diagnostic]:
 
 
 def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """What is wrong with the JSON Schemas of a bundle, also of one whose files are structurally wrong.
+    """Yield what is wrong with the JSON Schemas of a bundle, also of one whose files are structurally wrong.
 
     Args:
         bundle: The bundle.
@@ -49,7 +49,7 @@ def schemas(bundle: Bundle, clean: Container[Place] = frozenset()) -> Iterator[D
 
 
 def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterator[Diagnostic]:
-    """What is wrong with APIs that overlays change, and with the JSON Schemas of tools that overlays change.
+    """Yield what is wrong with APIs that overlays change, and with the JSON Schemas of tools that overlays change.
 
     Args:
         resolved: The bundle, put together.
@@ -66,7 +66,7 @@ def patched(resolved: Resolved, clean: Container[Place] = frozenset()) -> Iterat
 
 
 def in_order(bundle: Bundle, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What `validate` and `schemas` found, each thing once, in the order of the files and of their lines."""
+    """Return what `validate` and `schemas` found, without duplicates, in the order of the files and of their lines."""
     files = list(bundle.documents)
 
     def order(diagnostic: Diagnostic) -> tuple[int, int, int, str, str]:

@@ -28,7 +28,7 @@ class Code:
 class Diagnostic:
     """One finding. `message` says what is wrong, `help` how to fix it; `at` is the narrowest place there is.
 
-    Of what a user wrote, both hold excerpts alone: what is longer than a line is cut in its middle.
+    Both only quote excerpts of what a user wrote: what is longer than a line is cut in its middle.
     """
 
     code: str
@@ -50,7 +50,7 @@ class Diagnostic:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether one of them stops the compiler."""
+    """Tell whether one of them stops the compiler."""
     return any(diagnostic.severity == "error" for diagnostic in diagnostics)
 
 

@@ -18,7 +18,7 @@ _QUOTED: Final = re.compile(r"(?<=`)[^`]+(?=`)")
 
 
 def bounded(text: str, most: int) -> str:
-    """The text, in which what is quoted with more than `most` characters, and the whole, are cut in the middle."""
+    """Truncate quotations of more than `most` characters, and the whole text, in the middle."""
     if len(text) <= most:
         return text
     return _cut(_QUOTED.sub(lambda match: _cut(match[0], most), text), _WHOLE)

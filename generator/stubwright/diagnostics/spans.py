@@ -20,11 +20,11 @@ class Place:
     on: Literal["key", "value"] = "value"
 
     def __truediv__(self, step: str | int) -> Place:
-        """The value one key or index below."""
+        """Return the value one key or index below."""
         return Place(self.file, (*self.pointer, step))
 
     def key(self) -> Place:
-        """The key that holds this value, rather than the value."""
+        """Return the key that holds this value, rather than the value."""
         return Place(self.file, self.pointer, "key")
 
 

@@ -25,7 +25,7 @@ KINDS = {
 
 
 def found(value: Any) -> str:
-    """What stands in the source: `the string "abc"`, `a mapping`."""
+    """Describe what stands in the source: `the string "abc"`, `a mapping`."""
     if isinstance(value, dict):
         return "a mapping" if value else "an empty mapping"
     if isinstance(value, list):
@@ -42,13 +42,13 @@ def found(value: Any) -> str:
 
 
 def quoted(values: Iterable[Any]) -> str:
-    """Values for a message: "`a`, `b` or `c`"."""
+    """Quote values for a message: "`a`, `b` or `c`"."""
     *most, last = [f"`{shown(value)}`" for value in values]
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def shown(value: Any) -> str:
-    """A scalar as YAML and JSON write it, without quotes."""
+    """Format a scalar as YAML and JSON write it, without quotes."""
     return (
         {True: "true", False: "false", None: "null"}[value]
         if value is None or value is True or value is False
@@ -57,7 +57,7 @@ def shown(value: Any) -> str:
 
 
 def is_quoted(value: Any, types: Iterable[str]) -> bool:
-    """Whether a string holds what would be a value of one of `types` without its quotes."""
+    """Tell whether a string holds what would be a value of one of `types` without its quotes."""
     if not isinstance(value, str):
         return False
     return ("boolean" in types and value in ("true", "false")) or (
@@ -66,7 +66,7 @@ def is_quoted(value: Any, types: Iterable[str]) -> bool:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that somebody who wrote `word` may have meant; None where there is none.
+    """Return the known word that somebody who wrote `word` may have meant; None if there is none.
 
     Words that differ in case, `-` and `_` only are the same for this.
     """
@@ -74,12 +74,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def alike(word: str, known: Iterable[str]) -> list[str]:
-    """The known words that somebody who wrote `word` may have meant, at most three, the nearest first."""
+    """Return the known words that somebody who wrote `word` may have meant, at most three, the nearest first."""
     return difflib.get_close_matches(word[:_COMPARED], list(known), 3, _ALIKE)
 
 
 def misspelt(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` surely is, but for a slip of the pen; None where there is none.
+    """Return the known word of which `word` is surely a misspelling; None if there is none.
 
     This is for words that are wrong only if they are misspelt, and `nearest` for those that are wrong anyhow.
     """
@@ -87,7 +87,7 @@ def misspelt(word: str, known: Iterable[str]) -> str | None:
 
 
 def is_slip(word: str, other: str) -> bool:
-    """Whether `word` is `other` with one or two letters wrong.
+    """Tell whether `word` is `other` with one or two letters wrong.
 
     This is for words that may both be right, so what people name alike on purpose is no slip: `v1` and `v2`, `get` and
     `set`, `import` and `export`. One part of the word may differ, in one letter, or in two if it is long.
@@ -106,7 +106,7 @@ def is_slip(word: str, other: str) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
-    """What to write in place of an unknown word: the nearest known one, else a list of those that there are.
+    """Suggest what to write in place of an unknown word: the nearest known one, otherwise a list of all.
 
     Args:
         word: What is written.
@@ -122,7 +122,7 @@ def did_you_mean(word: str, known: Iterable[str], what: str) -> str:
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """A text for a message: on one line, and cut where it is long."""
+    """Shorten a text for a message: on one line, and truncated if it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"
 

@@ -23,7 +23,7 @@ IMPACTS: Final[tuple[Impact, ...]] = ("breaking", "may break", "words", "compati
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What models read, as it was and as it is: a text, or a value with texts in it; None where there is nothing."""
+    """What models read, as it was and as it is: a text, or a value with texts in it; None if there is nothing."""
 
     old: Json
     new: Json
@@ -60,7 +60,7 @@ class Change:
 def change_words(
     code: str, subject: str, message: str, places: tuple[Place | None, Place | None], old: Json, new: Json
 ) -> Change:
-    """A change of what models read; `old` and `new` are its values, None where there is nothing."""
+    """Return a change of what models read; `old` and `new` are its values, None if there is nothing."""
     return Change(code, "wire", "words", subject, message, *places, words=Words(old, new))
 
 
@@ -141,7 +141,7 @@ CODES: Final = _make_table(
 
 
 def name_class(impact: Impact, target: str | None) -> str:
-    """What people call the changes of an impact: `breaking`, or `breaks gemini` where it is about one target."""
+    """Return what people call the changes of an impact: `breaking`, or `breaks gemini` where it is about one target."""
     if target is None:
         return impact
     who = "some clients" if target == PORTABLE else target
@@ -149,13 +149,13 @@ def name_class(impact: Impact, target: str | None) -> str:
 
 
 def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
-    """The worst impact of those that are not ignored; None without any."""
+    """Return the worst impact of those that are not ignored; None without any."""
     impacts = {change.impact for change in changes if not change.ignored}
     return next((impact for impact in IMPACTS if impact in impacts), None)
 
 
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
-    """Which part of a version should go up (https://semver.org): None where nothing changed, or without a version.
+    """Return which part of a version should go up (https://semver.org): None if nothing changed, or without a version.
 
     Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch.
     """
@@ -183,7 +183,7 @@ _VERSION: Final = re.compile(r"(v?)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:[-
 
 
 def raise_version(version: str, part: Bump) -> str | None:
-    """A semantic version with that part raised; None of a version that is not one."""
+    """Return a semantic version with that part raised; None of a version that is not one."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return None

@@ -29,7 +29,7 @@ def compare(
     ignored: Collection[str] = (),
     judged_by: Sequence[str] = (),
 ) -> list[Change]:
-    """All changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
+    """Return all changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
 
     Args:
         old: The manifest as it was.
@@ -53,7 +53,7 @@ def compare(
 
 
 def _merge_shared(changes: Sequence[Change]) -> Iterator[Change]:
-    """The changes, each change of a shared schema once, with all that it affects; the worst of its impacts counts."""
+    """Yield the changes, each of a shared schema once, with all that it affects; its worst impact counts."""
     groups: dict[object, list[Change]] = {}
     for number, change in enumerate(changes):
         place = change.new or change.old

@@ -45,17 +45,17 @@ class Comparison:
     new_version: str
 
     def places(self, change: Change) -> tuple[Span | None, Span | None]:
-        """The places of a change, in the old and in the new manifest."""
+        """Return the places of a change, in the old and in the new manifest."""
         return _find_span(change.old, self.old_documents), _find_span(change.new, self.new_documents)
 
     def suggestion(self, changes: Sequence[Change]) -> tuple[str | None, str | None]:
-        """Which part of the version should go up, and the version that this makes of the old one; None without one."""
+        """Return which part of the version should go up, and the new version; None without one."""
         part = suggest_bump(changes, self.old_version)
         return (part, raise_version(self.old_version, part)) if part else (None, None)
 
 
 def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> str:
-    """For people: the changes by impact, each with its place and why, then a summary."""
+    """Format for people: the changes by impact, each with its place and why, then a summary."""
 
     def paint(words: str, colour: str) -> str:
         return f"{colour}{words}{_PLAIN}" if color else words
@@ -73,7 +73,7 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
 
 
 def json(changes: Sequence[Change], comparison: Comparison) -> str:
-    """For programs: the changes, how many there are of each impact, and the suggested version."""
+    """Format for programs: the changes, how many there are of each impact, and the suggested version."""
     part, version = comparison.suggestion(changes)
     rows = []
     for change in changes:
@@ -106,7 +106,7 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
-    """For pull requests: one table for each impact; those that break nothing are folded."""
+    """Format for pull requests: one table for each impact; those that break nothing are folded."""
     lines = [f"**{_escape(_summarize(changes, comparison))}**"]
     for impact, named, group in _classify(changes):
         folded = impact in ("compatible", "cosmetic")
@@ -125,7 +125,7 @@ def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
 
 
 def _classify(changes: Sequence[Change]) -> Iterator[tuple[Impact, str, list[Change]]]:
-    """The changes that count, by impact, each impact first for everybody and then for single targets."""
+    """Yield the changes that count, by impact, each impact first for everybody and then for single targets."""
     for impact in IMPACTS:
         counted = [change for change in changes if change.impact == impact and not change.ignored]
         for target in sorted({change.target for change in counted}, key=lambda name: name or ""):
@@ -143,7 +143,7 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
 
 
 def _explain(change: Change) -> Iterator[str]:
-    """Why a change is what it is, and the words in it."""
+    """Yield why a change has its impact, and the words in it."""
     if change.help:
         yield change.help
     if change.words:
@@ -153,7 +153,7 @@ def _explain(change: Change) -> Iterator[str]:
 
 
 def _cut(words: Words) -> tuple[str, str]:
-    """Both as JSON, which has no line breaks, without most of what is the same in them at the start and at the end."""
+    """Format both as JSON, without line breaks, and without most of what they share at the start and the end."""
     old, new = (
         "nothing" if value is None else jsons.dumps(value, ensure_ascii=False) for value in (words.old, words.new)
     )
@@ -170,7 +170,7 @@ def _count_shared(one: str, two: str) -> int:
 
 
 def _cut_out(text: str, start: int, end: int) -> str:
-    """A text without so many characters at its start and at its end."""
+    """Return a text without this number of characters at its start and at its end."""
     part = text[start : len(text) - end]
     more = f"… and {len(part) - _LONGEST} characters more" if len(part) > _LONGEST else ""
     return f"{'…' if start else ''}{part[:_LONGEST]}{more}{'…' if end and not more else ''}"
@@ -218,7 +218,7 @@ def _to_json(span: Span | None) -> Any:
 
 
 def _escape(words: str) -> str:
-    """Text that Markdown shows as it is, with code for what stands between backticks.
+    """Escape text for Markdown, with code for what stands between backticks.
 
     No markup in a name survives: every character that means something in Markdown or HTML is written as an entity.
     """

@@ -40,7 +40,7 @@ _BLOCK: Final = re.compile(r"\s*([-*+>]|\d+[.)]|```|~~~)")
 
 
 def html(text: str, level: int) -> Markup:
-    """A text as HTML blocks.
+    """Render a text as HTML blocks.
 
     Args:
         text: The text, which may hold anything.
@@ -62,7 +62,7 @@ def html(text: str, level: int) -> Markup:
 
 
 def brief(text: str, most: int) -> str:
-    """The first paragraph of a text on one line without markup, truncated after `most` characters."""
+    """Return the first paragraph of a text on one line without markup, truncated after `most` characters."""
     tokens = _make_parser().parse(escape_invisible(_remove_indentation(text[:_BEGINNING])))
     texts = [token for token in tokens if token.type in ("inline", "fence", "code_block")]
     paragraphs = [token for previous, token in itertools.pairwise(tokens) if previous.type == "paragraph_open"]
@@ -85,7 +85,7 @@ def _get_text(tokens: Sequence[Token]) -> str:
 
 
 def _remove_indentation(text: str) -> str:
-    """A docstring without the indentation of its code (PEP 257); what else is indented, CommonMark understands.
+    """Remove the indentation of its code from a docstring (PEP 257); CommonMark understands what else is indented.
 
     In a docstring all lines but the first are indented. So they are below a line that announces an example, or in a
     list that follows from its first line.
@@ -109,7 +109,7 @@ def _lower_headings(tokens: Sequence[Token], level: int) -> None:
 
 
 def _make_inert(tokens: Sequence[Token]) -> Iterator[Token]:
-    """What stands in a line: links with nothing but an address, and links in the place of images."""
+    """Yield the tokens of a line without effects: links with nothing but an address, and links in place of images."""
     are_kept: list[bool] = []  # of the links that are open, whether they lead somewhere
     for token in tokens:
         if token.type == "link_open":
@@ -149,7 +149,7 @@ def _keep_indents(state: StateCore) -> None:
 
 
 def block(code: str, label: str) -> Markup:
-    """Code with its label above it, beside which the page's script puts a button to copy it."""
+    """Render code with its label above it, beside which the page's script puts a button to copy it."""
     return Markup(
         '<div class="code"><div class="label"><span>{}</span></div><pre><code>{}</code></pre></div>\n'
     ).format(escape_invisible(label), escape_invisible(code))

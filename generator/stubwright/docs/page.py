@@ -31,7 +31,7 @@ _BRIEF: Final = 200
 
 
 def render(view: View) -> str:
-    """The page of a server."""
+    """Render the page of a server."""
     style, script = _read_asset("style.css"), _read_asset("script.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
@@ -53,12 +53,12 @@ def render(view: View) -> str:
 
 
 def _format_name(text: str) -> Markup:
-    """A name that may be broken behind its separators, and is still copied and found as one word."""
+    """Return a name that may be broken behind its separators, and is still copied and found as one word."""
     return Markup("<wbr>").join(split_name(text))
 
 
 def _format_code(text: str) -> Markup:
-    """`text` with what stands between backticks as code."""
+    """Render `text` with what stands between backticks as code."""
     parts = text.split("`")
     shaped = (Markup("<code>{}</code>") if at % 2 else Markup("{}") for at in range(len(parts)))
     return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))
@@ -69,7 +69,7 @@ def _read_asset(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """A source expression of Content Security Policy Level 3, 6.7.2.3."""
+    """Return a source expression of Content Security Policy Level 3, 6.7.2.3."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

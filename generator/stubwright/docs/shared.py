@@ -90,12 +90,12 @@ def collect(schemas: Sequence[ir.Schema], named: Sequence[ir.SharedSchema]) -> C
 
 
 def _find_bundled(schema: ir.Schema, by_name: Mapping[str, Anchor]) -> dict[Pointer, Anchor]:
-    """The places of the manifest's shared schemas in a schema; those that are `true` or `false` have no table."""
+    """Return the places of the manifest's shared schemas in a schema; `true` and `false` have no table."""
     return {(*split_pointer(unquote(text)),): by_name[name] for text, name in schema.shared.items() if name in by_name}
 
 
 def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor]) -> Iterator[tuple[Pointer, str]]:
-    """The schema's own reusable schemas that something refers to, each with a digest of all that it says.
+    """Yield the schema's own reusable schemas that something refers to, each with a digest of all that it says.
 
     Two of the same digest have the same name and dialect, and lead to schemas that say the same at the same places.
     """
@@ -125,12 +125,12 @@ def _digest_reusable(schema_outline: Outline, anchors: Mapping[Pointer, Anchor])
 
 
 def _find_holder(pointer: Pointer) -> Pointer:
-    """The reusable schema that a place lies in, or the root."""
+    """Return the reusable schema that a place lies in, or the root."""
     return pointer[:2] if pointer and pointer[0] in _REUSABLE else ()
 
 
 def _make_anchor(name: str, identity: str, taken: set[str]) -> str:
-    """An address on the page: nothing in it that a URL would escape, and no `-`, behind which parts of it follow."""
+    """Return an address on the page, without what a URL would escape, and without `-`, which precedes its parts."""
     anchor = f"schema-{_UNSAFE.sub('_', name)}"
     if anchor in taken:
         anchor += f"-{_digest(identity)[:_CHARACTERS]}"

@@ -117,7 +117,7 @@ class Table:
 def make_tables(
     schema: ir.Schema, anchors: Mapping[Pointer, Anchor] | None = None, start: Pointer = ()
 ) -> tuple[Table, ...]:
-    """The table of a schema, and after it those of the schemas that it refers to, in the order of their first use.
+    """Return the table of a schema, then those of the schemas that it refers to, in the order of their first use.
 
     Args:
         schema: The schema.
@@ -128,7 +128,7 @@ def make_tables(
 
 
 def make_outline(schema: ir.Schema, anchors: Mapping[Pointer, Anchor]) -> Outline:
-    """The places and references of a schema, but for what lies in schemas that the page has elsewhere."""
+    """Return the places and references of a schema, but for what lies in schemas that the page has elsewhere."""
     return Outline(
         Place(""),
         schema.wire,
@@ -179,11 +179,11 @@ class _Reader:
         )
 
     def _get_name(self, pointer: Pointer) -> str:
-        """What a schema with a table of its own is called above it."""
+        """Return what a schema with a table of its own is called above it."""
         return self._anchors[pointer].name if pointer in self._anchors else str(pointer[-1]) if pointer else ""
 
     def _find_target_description(self, pointer: Pointer, schema: Mapping[str, Any]) -> str | None:
-        """The description of what a schema refers to."""
+        """Return the description of what a schema refers to."""
         for keyword in KEYWORDS:
             reference = self._references.get((pointer, keyword)) if keyword in schema else None
             if reference is not None and isinstance(reference.target, Local) and reference.target.pointer:
@@ -193,7 +193,7 @@ class _Reader:
         return None
 
     def _get_effective(self, schema: Any) -> Mapping[str, Any]:
-        """The keywords that have an effect: before 2019-09, a `$ref` stands alone."""
+        """Return the keywords that have an effect: before 2019-09, a `$ref` stands alone."""
         if not isinstance(schema, dict):
             return {}
         if self._hides and "$ref" in schema:
@@ -240,7 +240,7 @@ class _Reader:
                 yield Kind(str(name))
 
     def _fold_alternatives(self, pointer: Pointer, schema: Mapping[str, Any]) -> list[Kind]:
-        """Alternatives that are nothing but types, as one type."""
+        """Fold alternatives that are nothing but types into one type."""
         for keyword in ("anyOf", "oneOf"):
             parts = schema.get(keyword)
             if isinstance(parts, list) and parts and all(map(_is_plain, parts)):
@@ -329,12 +329,12 @@ class _Reader:
                 yield below, value, _SINGLE[keyword], False, False
 
     def _has_kind(self, pointer: Pointer, schema: Mapping[str, Any]) -> bool:
-        """Whether its own type is shown, so that its alternatives are not."""
+        """Tell whether its own type is shown, so that its alternatives are not."""
         return bool([*self._find_links(pointer, schema), *self._find_types(pointer, schema)])
 
 
 def _is_plain(schema: Any) -> bool:
-    """Whether a schema has only a type or a reference."""
+    """Tell whether a schema has only a type or a reference."""
     return (
         isinstance(schema, dict)
         and len(schema) == 1
@@ -344,7 +344,7 @@ def _is_plain(schema: Any) -> bool:
 
 
 def _simplify(text: str) -> str:
-    """A name without its spelling, so that the title `Page Size`, which libraries make of `page_size`, is left out."""
+    """Normalize the spelling of a name: the title `Page Size`, which libraries make of `page_size`, is left out."""
     return "".join(filter(str.isalnum, text.lower()))
 
 

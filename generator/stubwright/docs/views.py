@@ -86,7 +86,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A call and its answer, as JSON texts; `answer` is None where the manifest has none."""
+    """A call and its answer, as JSON texts; `answer` is None if the manifest has none."""
 
     name: str
     description: str | None
@@ -187,7 +187,7 @@ class _PlannedPart:
 
 
 def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
-    """What the page of a server says.
+    """Return what the page of a server says.
 
     Args:
         manifest: The lowered manifest.
@@ -237,7 +237,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
 
 def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
-    """What stands under `stubwright` in each entry of a section."""
+    """Return what stands under `stubwright` in each entry of a section."""
     return (_to_mapping(entry.get("stubwright")) for entry in manifest.document.get(section.name) or ())
 
 
@@ -246,7 +246,7 @@ def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Se
 
 
 def _get_short_noun(section: vocabulary.Section) -> str:
-    """The last word of what an entry is called, which addresses on the page start with."""
+    """Return the last word of an entry's noun, with which addresses on the page start."""
     return section.noun.rpartition(" ")[2]
 
 
@@ -284,7 +284,7 @@ def _make_models(catalogue: shared.Catalogue, entries: Sequence[Entry]) -> Itera
 
 
 def _find_anchors(tables_: Sequence[Table]) -> Iterable[Anchor]:
-    """What tables refer to elsewhere on the page, each once."""
+    """Return what tables refer to elsewhere on the page, each once."""
     kinds = (kind for table in tables_ for row in (table.whole, *table.rows) for kind in row.kinds)
     return dict.fromkeys(kind.anchor for kind in kinds if kind.anchor is not None)
 
@@ -316,7 +316,7 @@ def _describe_tool(
 
 
 def _list_old_names(tool: ir.Tool) -> Iterator[Fact]:
-    """The names that a tool answers to beside its own."""
+    """Yield the names that a tool answers to beside its own."""
     for alias in tool.aliases:
         renamed = tuple(f"{old} → {new}" for old, new in (alias.get("arguments") or {}).items())
         until = f"up to version {alias['removeAfter']}" if "removeAfter" in alias else ""
@@ -379,7 +379,7 @@ def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Pla
 
 
 def _list_policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:
-    """The policy's parts, and those that hold for all tools."""
+    """Yield the policy's parts, and those that hold for all tools."""
     for key, name in _POLICIES.items():
         if key in policy or key in defaults:
             yield Fact(name, _show_values(policy.get(key, defaults.get(key))), "" if key in policy else "default")
@@ -424,7 +424,7 @@ def _make_snippets(manifest: ir.Manifest) -> Iterator[Snippet]:
 
 
 def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
-    """The fields that not all revisions have, the oldest first."""
+    """Yield the fields that not all revisions have, the oldest first."""
     users: dict[tuple[str, str], list[str]] = {}
     for field, since in revisions.SINCE["server"].items():
         if field in manifest.server:
@@ -455,7 +455,7 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
 
 
 def _get_website(url: Any) -> str | None:
-    """A web address that a page may lead to; no script hides in it."""
+    """Return a web address that a page may link to; it contains no script."""
     text = _to_text(url)
     parts = None if text is None else split(text)
     return text if parts is not None and parts.scheme in ("http", "https") else None

@@ -35,7 +35,7 @@ class Cache:
 
 
 def load(data: bytes | None) -> Cache:
-    """The cache in a file; an empty one where it cannot be used."""
+    """Return the cache in a file; an empty one where it cannot be used."""
     try:
         value = from_json(data or b"")
         if value["format"] != _FORMAT:
@@ -50,7 +50,7 @@ def load(data: bytes | None) -> Cache:
 
 
 def dump(cache: Cache) -> bytes:
-    """A cache as the bytes of its file."""
+    """Return a cache as the bytes of its file."""
     units = {
         digest: [unit.module, unit.classes, unit.method, sorted(unit.names), unit.response, unit.task]
         for digest, unit in cache.units.items()

@@ -11,7 +11,7 @@ from stubwright import package_data
 
 
 def digest(data: bytes) -> str:
-    """The digest of some bytes."""
+    """Return the digest of some bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -25,18 +25,18 @@ def with_lf(data: bytes) -> bytes:
 
 
 def is_same_text(one: bytes, other: bytes) -> bool:
-    """Whether two files are equal, or differ only in the ends of their lines."""
+    """Tell whether two files are equal, or differ only in the ends of their lines."""
     return one == other or with_lf(one) == with_lf(other)
 
 
 def is_in(digests: Container[str], data: bytes) -> bool:
-    """Whether one of these digests is of `data`, or of the same text with LF."""
+    """Tell whether one of these digests is of `data`, or of the same text with LF."""
     return digest(data) in digests or digest(with_lf(data)) in digests
 
 
 @cache
 def of_generator() -> str:
-    """A digest of stubwright itself, so that a changed generator makes everything anew.
+    """Return a digest of stubwright itself, so that a changed generator makes everything anew.
 
     It is the same wherever stubwright was installed from: in a wheel the templates lie below the code, and count once.
     """

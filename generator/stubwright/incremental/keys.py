@@ -33,7 +33,7 @@ class Keys:
 
 
 def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
-    """The keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
+    """Return the keys of a resolved manifest; `made_by` is what else goes into all that is generated."""
     rich = (resolved.entry.get("python") or {}).get("formats")
     settings = [resolved.entry.get("formats"), resolved.entry.get("policy"), rich, declared(resolved)]
     settings += [resolved.entry.get("targets"), resolved.entry["server"]["name"], resolved.entry.get("budget")]
@@ -64,12 +64,12 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
 
 
 def of_unit(tool: str, reserved: frozenset[str]) -> str:
-    """What the unit of a tool is made from: a digest of the tool, and of the names that its classes cannot have."""
+    """Return what the unit of a tool is made from: a digest of the tool, and of the names that its classes avoid."""
     return tool if not reserved else digest(to_json([tool, sorted(reserved)]))
 
 
 def of_manifest(manifest: ir.Manifest, tools: Mapping[str, str]) -> str:
-    """The digest of all that the artifacts of a lowered manifest are made from; `tools` has those of its tools."""
+    """Return the digest of what the artifacts of a lowered manifest are made from; `tools` has those of its tools."""
     parts = [
         of_generator(),
         manifest.source,
@@ -93,6 +93,6 @@ def _around(value: Json) -> Json:
 
 
 def _use(tool: Declared, names: frozenset[str]) -> str | None:
-    """The tool to use in place of a deprecated one, which depends on what other tools there are."""
+    """Return the tool to use in place of a deprecated one, which depends on what other tools there are."""
     use = (tool.extension.get("deprecated") or {}).get("use")
     return None if use is None else meant(use, tool, names)

@@ -64,17 +64,17 @@ def build(package: str, sources: Mapping[str, bytes], modules: Sequence[str]) ->
 
 
 def _defined(module: ModuleType) -> Iterator[type[BaseModel]]:
-    """The models that a module defines."""
+    """Yield the models that a module defines."""
     for each in vars(module).values():
         if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == module.__name__:
             yield each
 
 
 def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
-    """Those that cannot be built. They are built together, so that each is once, whoever refers to it."""
+    """Return the models that cannot be built. They are built together, so that each is once, whatever refers to it."""
     every: Any = GenericAlias(tuple, tuple(classes))
     try:
-        TypeAdapter(every).rebuild(raise_errors=True)  # which else waits for names that are not there
+        TypeAdapter(every).rebuild(raise_errors=True)  # which otherwise waits for names that are not there
     except _MISTAKES as error:
         alone = [BuildFailure(module, cls.__name__, why) for cls, module in classes.items() for why in _wrong(cls)]
         return alone or [BuildFailure(next(iter(classes.values())), "", _message(error))]
@@ -82,7 +82,7 @@ def _unbuilt(classes: Mapping[type[BaseModel], str]) -> list[BuildFailure]:
 
 
 def _wrong(cls: type[BaseModel]) -> Iterator[str]:
-    """Why a class cannot be built by itself, if it cannot."""
+    """Yield why a class cannot be built by itself; nothing if it can."""
     try:
         cls.model_rebuild()
     except _MISTAKES as error:
@@ -90,7 +90,7 @@ def _wrong(cls: type[BaseModel]) -> Iterator[str]:
 
 
 def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
-    """Why the default of a field of a class cannot be made, for each that cannot."""
+    """Yield why the default of a field of a class cannot be made, for each that cannot."""
     for name, field in cls.model_fields.items():
         try:
             field.get_default(call_default_factory=True, validated_data={})
@@ -99,7 +99,7 @@ def _without_defaults(cls: type[BaseModel]) -> Iterator[str]:
 
 
 def _message(error: BaseException) -> str:
-    """The first line of an error."""
+    """Return the first line of an error."""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
@@ -132,17 +132,17 @@ class _Sources(MetaPathFinder, InspectLoader):
         self._sources = sources
 
     def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Where a module is: here, if it is one of the package."""
+        """Return where a module is: here, if it is one of the package."""
         if fullname.partition(".")[0] != self._package or self._file(fullname) is None:
             return None
         return spec_from_loader(fullname, self)
 
     def get_source(self, fullname: str) -> str:
-        """The text of a module."""
+        """Return the text of a module."""
         return self._sources[self._file(fullname) or ""].decode()
 
     def is_package(self, fullname: str) -> bool:
-        """Whether a module is a package."""
+        """Tell whether a module is a package."""
         return str(self._file(fullname)).endswith("__init__.py")
 
     def _file(self, fullname: str) -> str | None:

@@ -44,12 +44,12 @@ class Module:
     places: tuple[tuple[str, Place], ...]
 
     def place(self, cls: str) -> Place:
-        """The place of the schema that a class is made from."""
+        """Return the place of the schema that a class is made from."""
         return next((place for start, place in self.places if cls.startswith(start)), self.places[-1][1])
 
 
 def modules(manifest: ir.Manifest, code: PackageCode, units: Mapping[str, str]) -> list[Module]:
-    """The modules of models of a manifest, what others import first.
+    """Return the modules of models of a manifest, what others import first.
 
     Args:
         manifest: The manifest.
@@ -103,7 +103,7 @@ def prove(
         manifest: The manifest.
         todo: The modules.
         artifacts: The files of its package.
-        workers: The processes, where there are any; else one is started.
+        workers: The processes, if there are any; otherwise one is started.
 
     Returns:
         An error for each class that cannot be built, and for each module that cannot be imported.

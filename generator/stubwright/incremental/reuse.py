@@ -56,7 +56,7 @@ class Models:
         return Proof(tuple(diagnostics), frozenset(module.digest for module in modules))
 
     def cache(self, proof: Proof | None, *, is_clean: bool) -> Cache:
-        """What the next run can use.
+        """Return what the next run can use.
 
         Args:
             proof: The proof of the models, where they had to be proven.
@@ -91,11 +91,11 @@ class Reuse:
         return cls(before, now, workers, replace(resolved, tools=dirty, outlines=outlines))
 
     def digest(self, manifest: ir.Manifest) -> str:
-        """The digest of all that the artifacts of a manifest are made from."""
+        """Return the digest of all that the artifacts of a manifest are made from."""
         return keys.of_manifest(manifest, self.keys.tools)
 
     def begin(self, manifest: ir.Manifest) -> Callable[[], Models]:
-        """Begin to make the units that are not in the cache; what is given waits for them."""
+        """Begin to make the units that are not in the cache, and return a function that waits for them."""
         from stubwright.codegen.models import reserved
 
         first = reserved.of(manifest)

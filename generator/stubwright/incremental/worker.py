@@ -61,7 +61,7 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def begin(self, jobs: Sequence[Job], most: int) -> Callable[[], list[Any]]:
-        """Begin jobs; what is given waits for their results, in the order of the jobs, before others are begun.
+        """Begin jobs, and return a function that waits for their results, in their order, before others are begun.
 
         Args:
             jobs: The jobs; those that come first are begun first.
@@ -94,7 +94,7 @@ class Workers:
 
 @contextmanager
 def workers() -> Iterator[Workers | None]:
-    """Workers for the length of a block; None where they could save no time."""
+    """Yield workers for the length of a block; None if they could save no time."""
     workers_started = Workers() if worthwhile() else None
     try:
         yield workers_started
@@ -104,7 +104,7 @@ def workers() -> Iterator[Workers | None]:
 
 
 def worthwhile() -> bool:
-    """Whether workers can save time: there is a processor for one, and something to load."""
+    """Tell whether workers can save time: there is a processor for one, and something to load."""
     return (os.cpu_count() or 1) > 1 and "datamodel_code_generator" not in sys.modules
 
 
@@ -121,7 +121,7 @@ def together(jobs: Sequence[Job], workers: Workers | None) -> list[Any]:
 
 def _serve(connection: Connection, other: Connection, makes_models: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
-    other.close()  # else this process would keep its own connection open when the first one is gone
+    other.close()  # otherwise this process would keep its own connection open when the first one is gone
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # they take a look at all that is installed
     with suppress(Exception):
         if makes_models:

@@ -72,11 +72,11 @@ class SharedSchemas:
         return frozenset(key for key, found in self.outlines.items() if HANDLE in found.keys)
 
     def reached(self, root: Outline) -> tuple[Key, ...]:
-        """The shared schemas that `root` leads to, in the order in which they are first reached."""
+        """Return the shared schemas that `root` leads to, in the order in which they are first reached."""
         return self.reached_from(root.shared())
 
     def reached_from(self, keys: Iterable[Key]) -> tuple[Key, ...]:
-        """These, and the shared schemas that they lead to, in the order in which they are first reached."""
+        """Return these and the shared schemas that they lead to, in the order in which they are first reached."""
         reached = dict.fromkeys(keys)
         waiting = [*reached]
         for key in waiting:  # grows while it is read
@@ -87,7 +87,7 @@ class SharedSchemas:
         return tuple(waiting)
 
     def closure(self, root: Outline) -> tuple[Outline, ...]:
-        """`root` and all shared schemas that it leads to, in the order in which they are first reached."""
+        """Return `root` and all shared schemas that it leads to, in the order in which they are first reached."""
         others = (self.outlines[key] for key in self.reached(root))
         return (root, *(found for found in others if found is not root))
 
@@ -138,7 +138,7 @@ def bundle(root: Outline, shared: SharedSchemas) -> Bundled:
 
 
 def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) -> dict[Pointer, str]:
-    """What is marked as the place of a handle in `root`, and in what is bundled into it at `homes`."""
+    """Return what is marked as the place of a handle in `root`, and in what is bundled into it at `homes`."""
     if HANDLE not in root.keys and not shared.holding:
         return {}
     parts: list[tuple[Pointer, Outline]] = [((), root)]
@@ -152,7 +152,7 @@ def _marked(root: Outline, homes: Mapping[Key, Pointer], shared: SharedSchemas) 
 
 
 def kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
-    """A shared schema where all shared schemas are bundled under their own names, below `keyword`."""
+    """Return a shared schema where all shared schemas are bundled under their own names, below `keyword`."""
     made = shared.schemas
     if (keyword, key) not in made:
         found = shared.outlines[key]
@@ -162,7 +162,7 @@ def kept(key: Key, keyword: str, shared: SharedSchemas) -> Json:
 
 
 def _of_circle(member: Key, keyword: str, shared: SharedSchemas) -> tuple[Mapping[str, Json], Mapping[str, str]]:
-    """What is bundled into each member of a circle: all members, and what they lead to."""
+    """Return what is bundled into each member of a circle: all members, and what they lead to."""
     first = shared.circles[member][0]
     made = shared.members.get((keyword, first))
     if made is None:
@@ -191,7 +191,7 @@ def _tries(key: Key, folder: str) -> Iterator[str]:
 
 
 def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[Pointer, Any]:
-    """What changes in a schema that is put at `home`, by pointer."""
+    """Return what changes in a schema that is put at `home`, by pointer."""
     edits: dict[Pointer, Any] = {}
     moved = bool(home) and not found.identified
     for reference in found.references:
@@ -207,12 +207,12 @@ def _edits(found: Outline, home: Pointer, homes: Mapping[Key, Pointer]) -> dict[
 
 
 def without(value: Json, pointers: Iterable[Pointer]) -> Json:
-    """A value without what stands at some pointers."""
+    """Return a value without what stands at some pointers."""
     return edited(value, dict.fromkeys(pointers, _GONE))
 
 
 def edited(value: Json, edits: Mapping[Pointer, Any]) -> Json:
-    """A value with `edits` made in copies of what holds them: other values at pointers."""
+    """Return a value with `edits` made in copies of what holds them: other values at pointers."""
     if not edits:
         return value
     below: dict[str | int, dict[Pointer, Any]] = {}

@@ -12,7 +12,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def circles(following: Mapping[T, Iterable[T]]) -> list[tuple[T, ...]]:
-    """The circles of things that lead to each other, each after those that it leads to (Tarjan 1972).
+    """Return the circles of things that lead to each other, each after those that it leads to (Tarjan 1972).
 
     A thing that leads back to itself by none but itself is alone, as one that does not.
 

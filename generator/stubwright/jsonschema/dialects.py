@@ -128,7 +128,7 @@ _REUSABLE = frozenset({"$defs", "definitions"})
 
 
 def of(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
-    """The dialect that a schema's `$schema` names, `default` where it names none, and None where it is not served.
+    """Return the dialect that a schema's `$schema` names, `default` where it names none, and None if it is not served.
 
     The rule is MCP 2025-11-25, "JSON Schema Usage": without `$schema`, a schema is 2020-12. An empty fragment at the
     end of the identifier makes no difference.
@@ -140,7 +140,7 @@ def of(schema: Json, default: Dialect = DRAFT_2020_12) -> Dialect | None:
 
 
 def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    """The schema itself, with an empty pointer, and each schema in it, in the order of the source.
+    """Yield the schema itself, with an empty pointer, and each schema in it, in the order of the source.
 
     Only values that stand where the dialect has schemas are given, whether they are well-formed or not; what stands in
     `properties` under any name is one, what stands in `enum`, `const`, `default` or `examples` is none. `$defs` and
@@ -156,7 +156,7 @@ def subschemas(schema: Json, dialect: Dialect) -> Iterator[tuple[Pointer, Json]]
 
 
 def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
-    """Whether the dialect itself has a schema at `pointer`, so that its meta-schema looks at what stands there."""
+    """Tell whether the dialect itself has a schema at `pointer`, so that its meta-schema looks at what stands there."""
     value, rest = root, pointer
     while rest:
         keyword = rest[0]
@@ -174,7 +174,7 @@ def is_schema(root: Json, pointer: Pointer, dialect: Dialect) -> bool:
 
 
 def children(schema: Mapping[str, Json], dialect: Dialect) -> Iterator[tuple[Pointer, Json]]:
-    """The schemas that stand right in a schema, each with its place in it."""
+    """Yield the schemas directly in a schema, each with its place in it."""
     holders = dialect.holders
     for keyword, value in schema.items():
         if keyword in holders:

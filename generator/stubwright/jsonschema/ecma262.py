@@ -56,7 +56,7 @@ class UnreadError(Exception):
 
 
 def unread_part(pattern: str) -> str | None:
-    """The first part of a pattern that JavaScript does not read, if there is one."""
+    """Return the first part of a pattern that JavaScript does not read, if there is one."""
     try:
         _Reader(pattern).read()
     except UnreadError as error:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_taken(schema: Json) -> bool:
-    """Whether the validator takes a schema."""
+    """Tell whether the validator takes a schema."""
     from stubwright_runtime.schema.validation import compile_schema
 
     try:
@@ -33,28 +33,28 @@ _REPETITION = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 
 
 def is_too_large(text: str) -> bool:
-    """Whether a regular expression is refused for what it takes, and not for how it is written."""
+    """Tell whether a regular expression is refused for what it costs, not for its syntax."""
     if len(text) > LONGEST:
         return True
     return not is_expression(text) and is_expression(_REPETITION.sub(_once, text))
 
 
 def _once(match: re.Match[str]) -> str:
-    """A repetition with the least numbers, if it is one."""
+    """Return a repetition with the lowest numbers; other tokens as they are."""
     least, most = match.groups()
     return match[0] if most and int(most) < int(least) else "{0,1}"
 
 
 @cache
 def is_expression(text: str) -> bool:
-    """Whether the validator compiles a regular expression."""
+    """Tell whether the validator compiles a regular expression."""
     if len(text) > LONGEST:
         return False
     return is_taken({"pattern": text})
 
 
 def patterns_in(outline: Outline) -> Iterator[tuple[Place, str]]:
-    """The regular expressions of a schema, with their places."""
+    """Yield the regular expressions of a schema, with their places."""
     for pointer, schema in outline.having("pattern"):
         if isinstance(schema["pattern"], str):
             yield Place(outline.place.file, (*outline.place.pointer, *pointer)) / "pattern", schema["pattern"]

@@ -51,7 +51,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; else None."""
+    """`wire` is the schema. `kept` says why it still has references, and `help` how to do without; otherwise None."""
 
     wire: Json
     kept: str | None = None
@@ -59,7 +59,7 @@ class Inlined:
 
 
 def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
-    """A schema with what its references lead to in their places.
+    """Return a schema with its references replaced by what they lead to.
 
     Args:
         wire: The schema, whose references all lead into itself or to a meta-schema.
@@ -104,7 +104,7 @@ def _too_deep(wire: Json) -> Inlined:
 
 
 def _named(outline: Outline) -> str | None:
-    """A keyword with which what stands somewhere depends on where it stands."""
+    """Return a keyword that makes the meaning of a schema depend on where it stands."""
     for reference in outline.references:
         if reference.keyword != "$ref":
             return reference.keyword
@@ -149,12 +149,12 @@ class _Inlining:
         self._made: dict[tuple[Pointer, bool], tuple[Json, int]] = {}
 
     def root(self) -> Json:
-        """The whole schema."""
+        """Return the whole schema."""
         made, _ = self._of((), copied=False, depth=0)
         return made if isinstance(made, dict) else {} if made else {"not": {}}
 
     def _of(self, pointer: Pointer, *, copied: bool, depth: int) -> tuple[Json, int]:
-        """What stands at a place, and how many schemas are nested there.
+        """Return what stands at a place, and how many schemas are nested there.
 
         Nothing refers to what is in a copy, so that it needs no `$defs`.
         """
@@ -191,7 +191,7 @@ class _Inlining:
         return made, deepest + 1
 
     def _has_inlined_part(self, schema: Mapping[str, Json], pointer: Pointer) -> bool:
-        """Whether `allOf` has a part that stands inline now. What remains a part is lost on some clients."""
+        """Tell whether `allOf` has a part that stands inline now. What remains a part is lost on some clients."""
         parts = schema.get("allOf")
         hides = self._dialect.reference_hides_siblings and "$ref" in schema
         if not isinstance(parts, list) or hides:
@@ -199,7 +199,7 @@ class _Inlining:
         return any((*pointer, "allOf", index) in self._targets for index in range(len(parts)))
 
     def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
-        """A schema with those of its definitions that something still refers to."""
+        """Return a schema with those of its definitions that something still refers to."""
         made = dict(schema)
         for keyword in _DEFS:
             named = schema.get(keyword)
@@ -212,12 +212,12 @@ class _Inlining:
 
 
 def _is_hidden(pointer: Pointer, hiding: Container[Pointer]) -> bool:
-    """Whether a schema stands beside a reference that hides it, and not among definitions."""
+    """Tell whether a schema stands beside a reference that hides it, and not among definitions."""
     return any(pointer[:end] in hiding and pointer[end] not in _DEFS for end in range(len(pointer)))
 
 
 def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[Pointer]]:
-    """For each place that a reference leads to, where the references at and below it lead to."""
+    """Map each place that a reference leads to, to where the references at and below it lead."""
     following: dict[Pointer, dict[Pointer, None]] = {target: {} for target in targets.values()}
     for pointer, target in targets.items():
         for end in range(len(pointer) + 1):
@@ -227,10 +227,10 @@ def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[
 
 
 def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
-    """A schema that has a reference, with what that leads to in its place.
+    """Return a schema that has a reference, with what that leads to in its place.
 
     Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
-    then both count: side by side where no keyword sees another one's neighbours, else by `allOf`.
+    then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`.
     """
     hides = dialect.reference_hides_siblings
     beside = {
@@ -251,7 +251,7 @@ def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
 
 
 def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
-    """A schema with `allOf` whose parts are part of it, as far as that means the same."""
+    """Return a schema with `allOf` whose parts are part of it, as far as that means the same."""
     folded = {key: value for key, value in schema.items() if key != "allOf"}
     left: list[Json] = []
     for part in schema["allOf"]:
@@ -266,7 +266,7 @@ def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
 
 
 def _merged(beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool) -> dict[str, Json] | None:
-    """The keywords of two schemas in one that means the same; `None` where none does. Notes of the first count.
+    """Return the keywords of two schemas in one that means the same; `None` if none does. Notes of the first count.
 
     `hides` says whether a reference hides what stands beside it.
     """
@@ -286,12 +286,12 @@ def _merged(beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool)
 
 
 def _is_open(schema: Mapping[str, Json]) -> bool:
-    """Whether it says nothing of properties that it does not name."""
+    """Tell whether a schema leaves open the properties that it does not name."""
     return schema.get("additionalProperties", True) in (True, {})
 
 
 def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
-    """The value of a keyword with which it means what it means with two values; `None` where there is none."""
+    """Return the value of a keyword with which it means what it means with two values; `None` if there is none."""
     if json.dumps(one) == json.dumps(two):
         return one
     if key in ("properties", "patternProperties") and isinstance(one, dict) and isinstance(two, dict):
@@ -307,7 +307,7 @@ def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
 
 
 def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hides: bool) -> Json:
-    """What both schemas under a name accept."""
+    """Return what both schemas under a name accept."""
     if name not in one or name not in two:
         return one[name] if name in one else two[name]
     first, second = one[name], two[name]
@@ -326,7 +326,7 @@ class _Sizes:
         self._known: dict[int, int] = {}
 
     def of(self, value: Json) -> int:
-        """Characters, with as few blanks as can be."""
+        """Count characters, with as few blanks as possible."""
         if not isinstance(value, dict | list):
             return len(json.dumps(value, ensure_ascii=False))
         if id(value) not in self._known:

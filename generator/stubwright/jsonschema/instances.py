@@ -76,7 +76,7 @@ class _TooMuchError(_DeadEndError):
 
 
 def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
-    """A value that the schema accepts.
+    """Return a value that the schema accepts.
 
     Args:
         schema: The schema, with all that it refers to.
@@ -138,7 +138,7 @@ class _Maker:
         self.steps_taken += steps
 
     def make(self, schema: Any, depth: int) -> Any:
-        """A value for a schema, which may be a boolean."""
+        """Return a value for a schema, which may be a boolean."""
         self._take(1)
         if schema is False or depth > _DEEPEST:
             raise _DeadEndError
@@ -186,7 +186,7 @@ class _Maker:
     # Schemas that are made of others
 
     def _merge(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        """A schema with what it refers to, all its parts, and one of each of its alternatives folded in."""
+        """Return a schema with what it refers to, all its parts, and one of each of its alternatives folded in."""
         self._take(1)
         if depth > _DEEPEST:
             raise _DeadEndError
@@ -249,7 +249,7 @@ class _Maker:
         return result
 
     def _make_key(self, schema: Mapping[str, Any], number: int) -> str:
-        """A name for a property that has none."""
+        """Return a name for a property that has none."""
         if isinstance(schema.get("propertyNames"), dict):
             name = self.make({"type": "string", **schema["propertyNames"]}, 0)
             return name if isinstance(name, str) else "key"
@@ -259,7 +259,7 @@ class _Maker:
         return str(names[number]) if number < len(names) else f"{self._choose_word()}{number or ''}"
 
     def _find_property_schema(self, name: str, schema: Mapping[str, Any]) -> Any:
-        """The schema of a property that `properties` does not name."""
+        """Return the schema of a property that `properties` does not name."""
         for pattern, inner in (schema.get("patternProperties") or {}).items():
             self._take(_CHARACTERS // 10)  # for making the validator
             if not Validator({"pattern": pattern}).find_errors(name):
@@ -322,12 +322,12 @@ class _Maker:
         return text[: min(most, max(len(text), least))] if len(text) <= most else text[:most]
 
     def _make_base64(self, least: int, most: int) -> str:
-        """Bytes of a word or more in base64 (RFC 4648, section 4), whose length is a multiple of four."""
+        """Encode a word or more in base64 (RFC 4648, section 4), whose length is a multiple of four."""
         length = min(max(least + 2, 8), max(most, 0)) // 4 * 4
         return b64encode(self._chance.randbytes(length // 4 * 3)).decode()
 
     def _make_matching(self, pattern: str, least: int, most: int) -> str:
-        """A text for a pattern: the shortest of several that has the length."""
+        """Return a text for a pattern: the shortest of several that has the length."""
         self._take(10 * len(pattern) // _CHARACTERS)
         try:
             tried = []
@@ -367,7 +367,7 @@ _LARGER: Final = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItem
 
 
 def _merge(schema: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema that accepts what both accept, as far as one without `allOf` can say so."""
+    """Return a schema that accepts what both accept, as far as one without `allOf` can say so."""
     merged = dict(schema)
     for key, other_value in other.items():
         own_value = merged.get(key)
@@ -396,14 +396,14 @@ def _merge(schema: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
 
 
 def _count_steps(first: Mapping[str, Any], other: Mapping[str, Any]) -> int:
-    """The steps that it takes to fold two schemas into one."""
+    """Return the steps that it takes to fold two schemas into one."""
     enums = [len(schema["enum"]) if isinstance(schema.get("enum"), list) else 0 for schema in (first, other)]
     names = [len(schema[key]) for schema in (first, other) for key in ("properties", "required") if schema.get(key)]
     return (enums[0] * enums[1] + sum(names)) // _COMPARED
 
 
 def _intersect_types(first: Any, second: Any) -> Any:
-    """The types that both name; a whole number is a number, too."""
+    """Return the types that both name; a whole number is a number, too."""
     first_types, second_types = ([types] if isinstance(types, str) else list(types or ()) for types in (first, second))
     common = [name for name in first_types if name in second_types]
     if not {"integer", "number"} & {*common} and {"integer", "number"} <= {*first_types, *second_types}:
@@ -414,7 +414,7 @@ def _intersect_types(first: Any, second: Any) -> Any:
 
 
 def _find_step(schema: Mapping[str, Any], *, is_integer: bool) -> Fraction:
-    """How far the values lie apart that a number may have: fine enough for several between its bounds."""
+    """Return how far the values lie apart that a number may have: fine enough for several between its bounds."""
     if _is_number(schema.get("multipleOf")) and schema["multipleOf"] > 0:
         step = _to_fraction(schema["multipleOf"])
         return step * step.denominator if is_integer else step
@@ -428,7 +428,7 @@ def _find_step(schema: Mapping[str, Any], *, is_integer: bool) -> Fraction:
 
 
 def _find_limits(schema: Mapping[str, Any], step: Fraction) -> tuple[Fraction, Fraction]:
-    """The smallest and the largest value that a number may have; a hundred steps where there is no bound."""
+    """Return the smallest and the largest value that a number may have; a hundred steps where there is no bound."""
     low, high = (
         _find_bound(schema, "minimum", "exclusiveMinimum", step),
         _find_bound(schema, "maximum", "exclusiveMaximum", -step),
@@ -442,7 +442,7 @@ def _find_limits(schema: Mapping[str, Any], step: Fraction) -> tuple[Fraction, F
 
 
 def _find_bound(schema: Mapping[str, Any], name: str, exclusive: str, step: Fraction) -> Fraction | None:
-    """A bound, moved inwards where it is excluded: by a step."""
+    """Return a bound, moved inwards where it is excluded: by a step."""
     bound = _to_fraction(schema[name]) if _is_number(schema.get(name)) else None
     exclusive_bound: Any = schema.get(exclusive)
     if exclusive_bound is True and bound is not None:  # draft-04
@@ -454,7 +454,7 @@ def _find_bound(schema: Mapping[str, Any], name: str, exclusive: str, step: Frac
 
 
 def _to_fraction(value: float) -> Fraction:
-    """The number as it is written."""
+    """Return the number as it is written."""
     return Fraction(value) if isinstance(value, int) else Fraction(str(value))
 
 
@@ -469,12 +469,12 @@ def _to_int(value: Any, default: int) -> int:
 
 
 def _is_open(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema can hold others, so that it may go on for ever."""
+    """Tell whether a schema can hold others, so that it may go on for ever."""
     return bool(schema.keys() & {*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
 
 
 def _find_targets(schema: Any, dialect: dialects.Dialect) -> Mapping[str, Any]:
-    """What each reference in a schema leads to, by its text."""
+    """Return what each reference in a schema leads to, by its text."""
     if not isinstance(schema, dict):
         return {}
     outline = Outline(Place(""), schema, dialect, Folder("", {}))

@@ -20,7 +20,7 @@ Role: TypeAlias = Literal["inputSchema", "outputSchema", "schemas", "ask", "comp
 
 
 def schemas(value: Json) -> Iterator[tuple[Role, Pointer, Json]]:
-    """Each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
+    """Yield each schema in a manifest, a fragment or a saved `tools/list` result, in a fixed order of sections."""
     for pointer, tool in items(value, ("tools",)):
         for role in vocabulary.SCHEMAS:
             if isinstance(tool, dict) and role in tool:
@@ -48,7 +48,7 @@ def _questions(value: Json, pointer: Pointer, *steps: str) -> Iterator[tuple[Rol
 
 
 def items(value: Json, steps: tuple[str, ...]) -> Iterator[tuple[Pointer, Json]]:
-    """The entries of the mapping or list at `steps`; none where there is no such thing."""
+    """Yield the entries of the mapping or list at `steps`; none if there is no such thing."""
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     if isinstance(value, dict):

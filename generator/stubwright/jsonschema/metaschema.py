@@ -121,7 +121,7 @@ _EXAMPLES: Final = {
 
 
 def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = False) -> Iterator[Diagnostic]:
-    """What is wrong with one schema, in no particular order. A value that cannot be a schema at all gives nothing.
+    """Yield what is wrong with one schema, in no particular order; nothing for a value that cannot be a schema.
 
     Args:
         role: What it is for.
@@ -154,7 +154,7 @@ def check(role: locations.Role, place: Place, schema: Json, *, imported: bool = 
 
 
 def is_valid(schema: Json, dialect: Dialect) -> bool:
-    """Whether the meta-schema of a dialect accepts a schema."""
+    """Tell whether the meta-schema of a dialect accepts a schema."""
     return _meta(dialect).is_valid(schema)
 
 
@@ -167,7 +167,7 @@ def _meta(dialect: Dialect) -> Validator:
 
 @cache
 def _explainer(dialect: Dialect) -> Explainer:
-    """A slower validator of a meta-schema, which explains what is wrong."""
+    """Return a slower validator of a meta-schema, which explains what is wrong."""
     from jsonschema.validators import validator_for
 
     validator = validator_for({"$schema": dialect.uri})
@@ -175,7 +175,7 @@ def _explainer(dialect: Dialect) -> Explainer:
 
 
 def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """The root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
+    """Check that the root of an `inputSchema` says `type: object` (MCP 2025-11-25, `Tool`)."""
     kind = schema.get("type")
     if "type" not in schema:
         where = " beside the `$ref`, which clients do not follow" if "$ref" in schema else ""
@@ -192,7 +192,7 @@ def _for_object(schema: dict[str, Json], place: Place) -> Iterator[Diagnostic]:
 def _violations(
     schema: dict[str, Json], above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """The diagnostics for one schema, which stands at `above`, without those in it, so that nesting costs nothing."""
+    """Yield the diagnostics for one schema at `above`, without those in it, so that nesting costs nothing."""
     alone = _without_inner(schema, dialect)
     if is_valid(alone, dialect):
         return
@@ -206,7 +206,7 @@ def _violations(
 
 
 def _without_inner(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
-    """A schema with `{}` in place of each mapping that stands where it has schemas."""
+    """Return a schema with `{}` in place of each mapping that stands where it has schemas."""
     alone = dict(schema)
     for keyword in dialect.holders & schema.keys():
         value = schema[keyword]
@@ -226,7 +226,7 @@ def _blank(value: Json) -> Json:
 def _explained(
     error: ValidationError, above: Pointer, place: Place, dialect: Dialect, inner: dict[Pointer, Json]
 ) -> Iterator[Diagnostic]:
-    """The diagnostics for one error of a meta-schema's validator in the schema at `above`."""
+    """Yield the diagnostics for one error of a meta-schema's validator in the schema at `above`."""
     path = tuple(error.absolute_path)
     value: Json = error.instance
     pointer = (*above, *path)
@@ -255,7 +255,7 @@ def _explained(
 
 
 def _deeper(error: ValidationError) -> list[ValidationError]:
-    """What is wrong in the alternative that is meant: the one that takes the value, but not what is in it."""
+    """Return what is wrong in the alternative that is meant: the one that takes the value, but not what is in it."""
     if error.validator != "anyOf":
         return []
     depth = len(error.absolute_path)
@@ -264,7 +264,7 @@ def _deeper(error: ValidationError) -> list[ValidationError]:
 
 
 def _types(value: Json, at: Place) -> Iterator[Diagnostic]:
-    """What is wrong with the value of `type`."""
+    """Yield what is wrong with the value of `type`."""
     if isinstance(value, list) and value:
         for index, one in enumerate(value):
             if one in value[:index]:
@@ -294,7 +294,7 @@ def _no_type(value: Json, at: Place) -> Diagnostic:
 
 
 def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dialect) -> Iterator[Diagnostic]:
-    """What is wrong with the value of a keyword that is not `type`."""
+    """Yield what is wrong with the value of a keyword other than `type`."""
     expected = _VALUES.get(keyword, "of another kind")
     if keyword in ("exclusiveMaximum", "exclusiveMinimum") and dialect is DRAFT_4:
         expected = "`true` or `false`"
@@ -312,7 +312,7 @@ def _value(keyword: str, value: Json, at: Place, pointer: Pointer, dialect: Dial
 
 
 def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[Diagnostic]:
-    """A draft-04 bound that is `exclusive`, but missing; a value that is no boolean is reported elsewhere."""
+    """Report a draft-04 bound that is `exclusive`, but missing; a value that is no boolean is reported elsewhere."""
     keyword = f"exclusive{bound.capitalize()}"
     if isinstance(schema[keyword], bool):
         message = f"`{bound}` is missing beside its exclusive bound"
@@ -320,7 +320,7 @@ def _without_bound(bound: str, schema: dict[str, Json], at: Place) -> Iterator[D
 
 
 def _help(keyword: str, value: Json, step: str | int, dialect: Dialect) -> str:
-    """How to write `value`, which stands at `step`: at the keyword itself, or at a name or index in its value."""
+    """Suggest how to write `value` at `step`: at the keyword itself, or at a name or index in its value."""
     if keyword == "required" and isinstance(value, bool):
         return "list the names of required properties beside `properties`, such as `required: [name]`"
     if keyword in ("exclusiveMaximum", "exclusiveMinimum"):
@@ -361,7 +361,7 @@ def _schema_help(pointer: Pointer, value: Json, dialect: Dialect) -> str:
 
 
 def _keywords(schema: dict[str, Json], at: Place, dialect: Dialect, *, imported: bool) -> Iterator[Diagnostic]:
-    """Keys of a schema that the dialect does not have, but that look as if they should do something."""
+    """Report keys of a schema that the dialect does not have, but that look as if they should do something."""
     if schema.get("nullable") is True:
         fix = 'write the type as a list with "null", such as `type: [string, "null"]`'
         if isinstance(kind := schema.get("type"), str):

@@ -44,7 +44,7 @@ class UnreadableError(Exception):
 
 
 def make_text(pattern: str, chance: Random) -> str:
-    """A text that the pattern most likely matches.
+    """Return a text that the pattern most likely matches.
 
     Raises:
         UnreadableError: There is a part that is not read.
@@ -85,7 +85,7 @@ class _Reader:
         return matches
 
     def read_alternatives(self) -> _Sized:
-        """`a|b`."""
+        """Read `a|b`."""
         sequences = [self._read_sequence()]
         while self._accept("|"):
             sequences.append(self._read_sequence())
@@ -153,7 +153,7 @@ class _Reader:
         return inner
 
     def _read_escape(self) -> str:
-        """The characters that an escape stands for; none for the edge of a word."""
+        """Return the characters that an escape stands for; none for the edge of a word."""
         char = self._next()
         if char.lower() in _CLASSES:
             inside = _CLASSES[char.lower()]
@@ -173,7 +173,7 @@ class _Reader:
         return char
 
     def _read_class(self) -> str:
-        """The characters of a class, in a fixed order."""
+        """Return the characters of a class, in a fixed order."""
         negated = self._accept("^")
         chars = ""
         while not self._accept("]"):
@@ -205,5 +205,5 @@ def _make_constant(text: str) -> _Make:
 
 
 def _exclude(chars: str) -> str:
-    """Letters, digits and what else can be seen, but for `chars`."""
+    """Return letters, digits and other visible characters except `chars`."""
     return "".join(char for char in _WORD + _PRINTABLE if char not in chars)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1 << 16)
 def pointer_text(pointer: Pointer) -> str:
-    """A pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
+    """Return a pointer as the fragment of a URI: `("$defs", "a b")` gives `#/$defs/a%20b`."""
     return "#" + "".join(f"/{_fragment(str(step))}" for step in pointer)
 
 
@@ -26,7 +26,7 @@ def _fragment(step: str) -> str:
 
 
 def local(root: Json, reference: str) -> Json:
-    """What a reference such as `#/$defs/Place` leads to in `root`.
+    """Return what a reference such as `#/$defs/Place` leads to in `root`.
 
     Raises:
         LookupError: It is not a pointer, or leads nowhere.

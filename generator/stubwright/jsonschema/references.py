@@ -102,9 +102,9 @@ class Reference:
 class Outline:
     """One root schema, which stands at `place`. What is in it is looked up when it is asked for.
 
-    `plain` says that it is known to have neither references nor handles, so that nobody need look for them.
+    `plain` says that it is known to have neither references nor handles, so that they need not be looked for.
     `apart` tells of a pointer whether it leads into one of the schemas that are bundled into this one, and `own` is the
-    schema without these: nobody looks at them before `enter` is called.
+    schema without these: they are not read before `enter` is called.
     """
 
     place: Place
@@ -151,7 +151,7 @@ class Outline:
         return walk
 
     def enter(self, place: Pointer) -> bool:
-        """Look at a bundled schema, by its place; whether it is one, and nobody had before."""
+        """Look at a bundled schema, by its place, and tell whether it is one, and new."""
         walk = self._walked
         if not walk.is_apart(place):
             return False
@@ -164,7 +164,7 @@ class Outline:
         return _identifier(self.schema, self.dialect) is not None
 
     def having(self, key: str) -> Iterable[tuple[Pointer, dict[str, Json]]]:
-        """The schemas that have a key."""
+        """Return the schemas that have a key."""
         if key not in self.keys:
             return ()
         return [
@@ -172,11 +172,11 @@ class Outline:
         ]
 
     def shared(self) -> Iterable[Key]:
-        """The shared schemas that it refers to, each once, in order."""
+        """Return the shared schemas that it refers to, each once, in order."""
         return self._shared
 
     def folded(self, pointer: Pointer) -> Iterable[Pointer]:
-        """The schema at `pointer`, and the schemas above it that apply it to their own instance."""
+        """Yield the schema at `pointer`, and the schemas above it that apply it to their own instance."""
         while True:
             yield pointer
             above = pointer[:-1]
@@ -196,7 +196,7 @@ class Folder:
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether schemas that stand in this JSON can have neither references nor handles."""
+    """Tell whether schemas that stand in this JSON can have neither references nor handles."""
     return not any(keyword in text for keyword in _LINKING)
 
 
@@ -326,7 +326,7 @@ class _Walk:
         return Local(pointer, rooted=not uri)
 
     def _meant(self, text: str, fragment: str) -> str | None:
-        """What to write for a place where other documents have shared schemas; None where no name is near."""
+        """Return what to write for a place where other documents have shared schemas; None if no name is near."""
         known = [*self.folder.schemas.get(self.place.file, ())]
         place, _, name = fragment.rpartition("/")
         if not text.startswith("#") or place not in _HOMES or not known:
@@ -356,7 +356,7 @@ class _Walk:
         return Shared(Key(path, name))
 
     def _elsewhere(self, name: str, path: str) -> str | None:
-        """What to write for a shared schema that stands in another file than `path`; None where no other has it."""
+        """Return what to write for a shared schema that stands in another file than `path`; None if no other has it."""
         others = {other: names for other, names in self.folder.schemas.items() if other != path}
         exact = [(other, name) for other, names in others.items() if name in names]
         near = [(other, found) for other, names in others.items() if (found := nearest(name, names)) is not None]
@@ -368,7 +368,7 @@ class _Walk:
         return f'`{found}` is in {other}: write `$ref: "{file}#/schemas/{found}"`'
 
     def _meta(self, text: str, uri: str, fragment: str) -> Target:
-        """A meta-schema, or a place in it: each validator has those of its own dialect."""
+        """Return a meta-schema, or a place in it: each validator has those of its own dialect."""
         from jsonschema_rs import ValidationError, validator_for
 
         try:
@@ -402,12 +402,12 @@ class _Walk:
 
 
 def identifying(dialect: Dialect) -> str:
-    """The keyword by which a schema is identified: `$id`, and `id` in draft-04."""
+    """Return the keyword by which a schema is identified: `$id`, and `id` in draft-04."""
     return "id" if "id" in dialect.plain else "$id"
 
 
 def _identifier(schema: Json, dialect: Dialect) -> str | None:
-    """The `$id` (`id` in draft-04) by which a schema opens a scope of its own for references."""
+    """Return the `$id` (`id` in draft-04) by which a schema opens a scope of its own for references."""
     if not isinstance(schema, dict) or ("$ref" in schema and dialect.reference_hides_siblings):
         return None
     text = schema.get(identifying(dialect))
@@ -415,7 +415,7 @@ def _identifier(schema: Json, dialect: Dialect) -> str | None:
 
 
 def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str, str]]:
-    """The plain names that a schema has, by keyword; before 2019-09 they were identifiers that start with `#`."""
+    """Return the plain names of a schema, by keyword; before 2019-09 they were identifiers that start with `#`."""
     if dialect.reference_hides_siblings:
         keyword = identifying(dialect)
         text = schema.get(keyword)
@@ -425,7 +425,7 @@ def _anchors(schema: Mapping[str, Json], dialect: Dialect) -> Iterable[tuple[str
 
 
 def _resolved(base: str, text: str) -> tuple[str, str]:
-    """The reference `text` against `base` (RFC 3986, section 5), as URI and fragment."""
+    """Return the reference `text` against `base` (RFC 3986, section 5), as URI and fragment."""
     uri, _, fragment = text.partition("#")
     try:
         return (urljoin(base, uri) if uri else base), fragment
@@ -434,7 +434,7 @@ def _resolved(base: str, text: str) -> tuple[str, str]:
 
 
 def at(value: Json, pointer: Pointer) -> Json:
-    """What stands at `pointer` in `value`."""
+    """Return what stands at `pointer` in `value`."""
     for step in pointer:
         value = value[step]
     return value

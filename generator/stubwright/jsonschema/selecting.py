@@ -71,7 +71,7 @@ class Selecting:
         return isinstance(self.root, dict) and any(name in str(self.root.get("$schema")) for name in _HIDING)
 
     def finished(self, made: Json) -> Json:
-        """What was made as a schema of its own, in the dialect of the whole, with what it refers to."""
+        """Return what was made as a schema of its own, in the dialect of the whole, with what it refers to."""
         if not isinstance(made, dict):
             return made
         own = {key: value for key, value in made.items() if key not in ("$schema", self.keyword)}
@@ -81,7 +81,7 @@ class Selecting:
     # --- What is kept as it is ---
 
     def whole(self, schema: Json) -> Json:
-        """A schema as it is, with its references to what stands elsewhere now."""
+        """Return a schema as it is, with its references to what stands elsewhere now."""
         if not isinstance(schema, dict):
             return schema
         is_root = schema is self.root
@@ -104,7 +104,7 @@ class Selecting:
         return made
 
     def _home(self, reference: Json) -> str | None:
-        """Where what a reference leads to stands in what is made; None where that is not known."""
+        """Return where the target of a reference stands in the result; None if that is not known."""
         if not isinstance(reference, str):
             return None
         if reference not in self._homes:
@@ -129,7 +129,7 @@ class Selecting:
     # --- What is taken apart ---
 
     def kept(self, schema: Json, tree: Tree) -> Json:
-        """The schema of what a tree keeps of the values of a schema."""
+        """Return the schema of what remains of a schema's values in a tree."""
         if not tree:
             return self.whole(schema)
         if not isinstance(schema, dict):
@@ -155,7 +155,7 @@ class Selecting:
         return made
 
     def _followed(self, reference: str, tree: Tree) -> Json:
-        """What a tree keeps of what a reference leads to; where it goes round without leading further, anything."""
+        """Return what a tree keeps of a reference's target; anything if it goes round without leading further."""
         step = (reference, id(tree))  # the tree is kept, so that its identity stays its own
         if step not in self._made:
             try:
@@ -258,7 +258,7 @@ class Selecting:
     # --- What a pointer leads to ---
 
     def expanded(self, schema: Json) -> list[Mapping[str, Json]]:
-        """A schema and all that says something of the same value: references, `allOf`, alternatives."""
+        """Return a schema and all that says something of the same value: references, `allOf`, alternatives."""
         found: list[Mapping[str, Json]] = []
         waiting: list[Json] = [schema]
         seen: set[int] = set()
@@ -281,7 +281,7 @@ class Selecting:
         return found
 
     def led(self, schemas: Sequence[Json], step: str | None) -> list[Json] | None:
-        """The schemas of what a step leads to from values of schemas; None where nothing is said of it."""
+        """Return the schemas that a step leads to from values of schemas; None if nothing is known of them."""
         parts = [part for schema in schemas for part in self.expanded(schema)]
         if not any(_is_said(part) for part in parts):
             return None
@@ -291,12 +291,12 @@ class Selecting:
         return found
 
     def known(self, schemas: Sequence[Json]) -> list[str]:
-        """The properties that values of schemas can have by name."""
+        """Return the properties that values of schemas can have by name."""
         parts = [part for schema in schemas for part in self.expanded(schema)]
         return list(dict.fromkeys(name for part in parts for name in part.get("properties") or ()))
 
     def items(self, schema: Json, depth: int = 0) -> list[Json] | None:
-        """The schemas that items of an array may have, one of which each has; None where nothing is known of them."""
+        """Return the schemas that items of an array may have, of which each has one; None if they are unknown."""
         if not isinstance(schema, dict) or depth > _DEEPEST or "prefixItems" in schema:
             return None
         if isinstance(schema.get("items"), dict):
@@ -332,7 +332,7 @@ def _may_be(schema: Json, kind: str) -> bool:
 
 
 def _is_said(schema: Mapping[str, Json]) -> bool:
-    """Whether a schema says which parts a value has."""
+    """Tell whether a schema says which parts a value has."""
     if not schema.keys().isdisjoint({"properties", "items", "prefixItems", "patternProperties"}):
         return True
     kinds = schema.get("type")
@@ -369,5 +369,5 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _is_identified(schema: Mapping[str, Json]) -> bool:
-    """Whether references in a schema count from its own identifier."""
+    """Tell whether references in a schema count from its own identifier."""
     return any(isinstance(schema.get(key), str) for key in ("$id", "id"))

@@ -54,7 +54,7 @@ Known = dict[tuple[int, int], float]
 
 
 def characters(schema: Json, known: Known | None = None) -> int:
-    """The characters of a typical value.
+    """Return the characters of a typical value.
 
     Args:
         schema: The schema.
@@ -69,7 +69,7 @@ class _Estimate:
     known: Known
 
     def measure(self, schema: Json, name: str, above: tuple[str, ...], depth: int = 0) -> float:
-        """The characters of a value, which is what `name` has; `above` are the references that led here."""
+        """Return the characters of a value, which is what `name` has; `above` are the references that led here."""
         if not isinstance(schema, dict):
             return _TEXT
         if depth > _DEEPEST:

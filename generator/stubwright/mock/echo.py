@@ -18,7 +18,7 @@ _CHAIN: Final = 20  # references that lead to each other
 
 
 def echo(value: Any, schema: Any, arguments: Mapping[str, Any], input_schema: Any) -> Any:
-    """The value with the arguments in it.
+    """Return the value with the arguments in it.
 
     Args:
         value: A value of `schema`; objects in objects are looked into, and lists are not.
@@ -54,13 +54,13 @@ def _properties(schema: Any, root: Any) -> Mapping[str, Any]:
 
 
 def _plain(schema: Any, root: Any) -> Any:
-    """A schema without its words, and what it refers to in its place."""
+    """Return a schema without its words, and what it refers to in its place."""
     target = _target(schema, root)
     return {key: value for key, value in target.items() if key not in _WORDS} if isinstance(target, dict) else target
 
 
 def _target(schema: Any, root: Any) -> Any:
-    """What a reference within `root` leads to; the schema itself where it is none."""
+    """Return what a reference within `root` leads to; the schema itself where it is none."""
     for _ in range(_CHAIN):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#/"):

@@ -32,7 +32,7 @@ def make_handlers(
     seed: int = 0,
     in_json: Collection[str] = (),
 ) -> object:
-    """The handlers of a package.
+    """Return the handlers of a package.
 
     Args:
         tools: The package's tools.
@@ -50,7 +50,7 @@ def make_handlers(
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
-    """A method that answers from the arguments that the server gives, if there are some; the context comes last."""
+    """Return a method that answers from the arguments that the server gives, if any; the context comes last."""
 
     async def method(_self: object, *arguments: Any) -> Any:
         return answer(arguments[0] if len(arguments) > 1 else None)
@@ -85,14 +85,14 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
 
 
 def _find_example_output(examples: Iterable[Mapping[str, Any]], arguments: Mapping[str, Any]) -> Any:
-    """The output of the example with these arguments, otherwise of the first one with an output."""
+    """Return the output of the example with these arguments, otherwise of the first example with an output."""
     with_output = [example for example in examples if "output" in example]
     matching = [example for example in with_output if are_equal(example["input"], dict(arguments))]
     return (matching or with_output)[0]["output"] if with_output else _MISSING
 
 
 def _answer_primitive(name: str, role: MethodRole, *, in_json: bool) -> _Answer:
-    """What a resource or a prompt says that the manifest has no content for; nothing completes."""
+    """Return an answer for a resource or a prompt without content in the manifest; nothing is completed."""
 
     def answer(args: Any) -> Any:
         if role == "completion":

@@ -63,7 +63,7 @@ def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
 
 
 def _remove_policies(manifest: ir.Manifest) -> ir.Manifest:
-    """The manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
+    """Return the manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
     document: Mapping[str, Any] = {
         key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
         for key, value in manifest.document.items()
@@ -80,7 +80,7 @@ def _remove_policies(manifest: ir.Manifest) -> ir.Manifest:
 
 
 def _remove_handles(tool: ir.Tool) -> ir.Tool:
-    """A tool that gets the arguments as callers send them, with ids of handles as plain strings."""
+    """Return a tool that gets the arguments as callers send them, with ids of handles as plain strings."""
     output = None if tool.output is None else replace(tool.output, handles={})
     sent = replace(tool.sent, handles={})
     return replace(tool, input=sent, output=output, bound=frozenset(), has_handles=False)
@@ -106,7 +106,7 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
 
 
 def _find_json_resources(manifest: ir.Manifest) -> list[str]:
-    """The resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
+    """Return the resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
     media_types = [
         (primitive.key, str(primitive.definition.get("mimeType", "")).partition(";")[0].strip().lower())
         for primitive in (*manifest.resources, *manifest.templates)
@@ -143,5 +143,5 @@ def _forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
 
 def _translate_signal(number: int) -> int:
-    """The signal as the server knows it: a terminal that is closed asks for an end, too."""
+    """Return the signal as the server knows it: closing a terminal asks for an end, too."""
     return number if number == signal.SIGINT else signal.SIGTERM

@@ -54,7 +54,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What came of one manifest. `changes` is None where there are none to make: it is wrong, or all is up to date.
+    """What came of one manifest. `changes` is None if there are none to make: it is wrong, or all is up to date.
 
     `requirements` are what the package needs, where that has changed.
     `keep` has the next run find what it can use, once the changes are made.
@@ -181,7 +181,7 @@ def _built(
 
 
 def needed(manifest: ir.Manifest, *, is_vendored: bool) -> tuple[str, ...]:
-    """What a package needs installed."""
+    """Return what a package needs installed."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
 
@@ -190,7 +190,7 @@ def needed(manifest: ir.Manifest, *, is_vendored: bool) -> tuple[str, ...]:
 
 
 def _news(manifest: ir.Manifest, before: tree.Package, *, is_vendored: bool) -> tuple[str, ...]:
-    """What a package needs, where that is other than what it needed when it was generated before."""
+    """Return what a package needs if that has changed since it was last generated; empty otherwise."""
     from stubwright.codegen.pages import artifacts
 
     runtime = artifacts.requirements(manifest.document, manifest.emit)
@@ -209,7 +209,7 @@ _FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
 def package_at(path: str, compiled: Result) -> Place:
-    """Where the package of the manifest at `path` gets its name."""
+    """Return where the package of the manifest at `path` gets its name."""
     from stubwright.compile import resolve
 
     entry = posixpath.normpath(path)
@@ -217,7 +217,7 @@ def package_at(path: str, compiled: Result) -> Place:
 
 
 def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str | None = None) -> Fit | None:
-    """How the handwritten class of a manifest fits; None where none is named, or its module is somewhere else.
+    """Return how the handwritten class of a manifest fits; None if none is named, or its module is somewhere else.
 
     Args:
         manifest: The lowered manifest.
@@ -276,7 +276,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
 
 
 def _read(file: Path) -> Module | None:
-    """A handwritten module; None where there is none, or it cannot be read."""
+    """Return a handwritten module; None if there is none, or it cannot be read."""
     from stubwright.project.handwritten import reading
 
     try:

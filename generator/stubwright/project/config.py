@@ -32,11 +32,11 @@ class Project:
     """What a run without arguments compiles: manifest paths, and the folder that gets the packages.
 
     `file` is the project's `pyproject.toml`, in `folder`.
-    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None where it lists
+    `requirements` are what the file lists as the project's own dependencies, as it stands there, or None if it lists
     none; `listed` is where it lists them. `optional` are those of its extras (`[project.optional-dependencies]`) and
     its groups (`[dependency-groups]`, PEP 735), which are installed where somebody asks for them. `handlers` are the
     folders of handwritten modules. `patterns` are what the manifests were found by, relative to `folder`. `is_vendored`
-    says that packages have their runtime beside them. `version` is the project's own, or None where no text says it.
+    says that packages have their runtime beside them. `version` is the project's own, or None if no text says it.
     """
 
     file: str
@@ -53,7 +53,7 @@ class Project:
 
 
 def find() -> tuple[Project | None, list[Diagnostic]]:
-    """The project around the working folder; None where there is none, or its table is wrong.
+    """Return the project around the working folder; None if there is none, or its table is wrong.
 
     It is looked for in each folder above, but not outside the repository.
     """
@@ -66,7 +66,7 @@ def find() -> tuple[Project | None, list[Diagnostic]]:
 
 
 def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
-    """The project in `folder`; None where its `pyproject.toml` is not there, has no such table, or is wrong."""
+    """Return the project in `folder`; None if its `pyproject.toml` is not there, has no such table, or is wrong."""
     file = (folder / FILE).as_posix()
     try:
         text = Path(file).read_text("utf-8")
@@ -132,7 +132,7 @@ class Missing:
 
 
 def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
-    """Yield those of `requirements` that the project does not declare; none where it lists no dependencies at all.
+    """Yield those of `requirements` that the project does not declare; none if it lists no dependencies at all.
 
     What stands in one of its extras or groups is declared: who runs the server installs that, too. An extra `all` is
     one that has what the others have.
@@ -181,7 +181,7 @@ class _Keys:
     table: str
 
     def span(self, key: str | None = None) -> Span:
-        """The place of a key, or of the table's own header where the key is not found."""
+        """Return the place of a key, or of the table's own header where the key is not found."""
         inside = False
         header = _line(self.file, 1)
         for number, row in enumerate(self.text.splitlines(), 1):
@@ -267,5 +267,5 @@ def _line(file: str, line: int) -> Span:
 
 
 def _relative(path: Path) -> str:
-    """A path from the working folder, but where it was absolute."""
+    """Return a path from the working folder, but where it was absolute."""
     return path.as_posix() if path.is_absolute() else Path(os.path.relpath(path)).as_posix()

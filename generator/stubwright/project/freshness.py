@@ -37,7 +37,7 @@ class Note:
 
 
 def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option: str) -> bool:
-    """Whether all that `manifest` was made from is as it was, and all that was made of it. It is read no further.
+    """Tell whether all inputs and outputs of `manifest` are as they were. It is read no further.
 
     `option` is what the command line said beside the manifest.
     """
@@ -61,7 +61,7 @@ def remember(output: Path, manifest: str, note: Note) -> None:
 
 
 def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
-    """What to note of a manifest for which `disk` has read."""
+    """Return what to note of a manifest for which `disk` has read."""
     inputs: dict[str, str] = {}
     folders: dict[str, str] = {}
     for path, seen in disk.inputs.items():
@@ -96,7 +96,7 @@ def _generator_with(option: str) -> str:
 
 
 def _intact(output: Path, entry: lock.Entry) -> bool:
-    """Whether each file is on disk as it was written."""
+    """Tell whether each file is on disk as it was written."""
     within = inside.Inside(output)
     for path, seen in entry.files.items():
         try:
@@ -109,7 +109,7 @@ def _intact(output: Path, entry: lock.Entry) -> bool:
 
 
 def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:
-    """Whether reading everything again gives the same."""
+    """Tell whether reading everything again gives the same result."""
     base = os.path.relpath(above(output))
     for path, seen in inputs.items():
         folder, listing, pattern = path.partition(LISTING)

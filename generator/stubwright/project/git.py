@@ -34,7 +34,7 @@ class Revision:
     _blobs: dict[str, bytes] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes:
-        """The file's bytes. Raises OSError."""
+        """Return the file's bytes. Raises OSError."""
         if path not in self._blobs:
             inside = self._inside(path)
             mode, kind, size = self._listed.get(inside, ("", "", 0))
@@ -51,7 +51,7 @@ class Revision:
         return self._blobs[path]
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Files below `folder` that match, sorted, with `/` between folders."""
+        """Return files below `folder` that match, sorted, with `/` between folders."""
         base = self._inside(folder)
         paths = []
         for path in self._listed:
@@ -61,11 +61,11 @@ class Revision:
         return sorted(paths)
 
     def within(self, path: str, folder: str) -> bool:
-        """Whether a path lies below `folder`; links are not followed, so that none leads out."""
+        """Tell whether a path lies below `folder`; links are not followed, so that none leads out."""
         return not paths.leaves(self._inside(path), self._inside(folder))
 
     def meant(self, path: str) -> str:
-        """What git means by `REV:PATH`, as a path for `read`: it counts from the repository's root, `./` from here.
+        """Return git's path of `REV:PATH` for `read`: relative to the repository's root, with `./` to this folder.
 
         A file that is only found from the working folder is meant, too.
         """
@@ -78,7 +78,7 @@ class Revision:
         return Path(os.path.relpath(Path(self._root, from_root), self._here)).as_posix()
 
     def _inside(self, path: str) -> str:
-        """A path from the repository's root; it starts with `../` where it leads out."""
+        """Return a path from the repository's root; it starts with `../` where it leads out."""
         relative = Path(os.path.relpath(Path(self._here, path), self._root))
         if relative.parts[:1] == ("..",):  # the path may lead through a link to the repository
             relative = Path(os.path.relpath(Path(self._here, path).parent.resolve() / Path(path).name, self._root))
@@ -109,7 +109,7 @@ class Revision:
 
 
 def at(name: str) -> Revision:
-    """The reader for a revision.
+    """Return the reader for a revision.
 
     Raises:
         RevisionError: There is no such revision, or no git.
@@ -124,7 +124,7 @@ def at(name: str) -> Revision:
 
 
 def _git(*arguments: str) -> bytes:
-    """What git prints. Raises OSError, with git's own words."""
+    """Return what git prints. Raises OSError, with git's own words."""
     try:
         done = subprocess.run(["git", *arguments], capture_output=True, check=False)  # noqa: S603, S607 - no shell
     except FileNotFoundError as error:
@@ -135,7 +135,7 @@ def _git(*arguments: str) -> bytes:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Whether a path matches as `Path.glob` has it: `**` is any number of folders, `*` stays in one."""
+    """Tell whether a path matches as `Path.glob` has it: `**` is any number of folders, `*` stays in one."""
     return _match(PurePosixPath(path).parts, PurePosixPath(pattern).parts)
 
 

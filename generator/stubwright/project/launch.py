@@ -28,7 +28,7 @@ class Launch:
     Attributes:
         python: The interpreter, as an absolute path.
         package: The generated package.
-        handlers: `module:name` of the handwritten half; None where there is none.
+        handlers: `module:name` of the handwritten half; None if there is none.
         folders: Where modules are looked for, as absolute paths.
         scopes: What the local user may do.
     """
@@ -51,13 +51,13 @@ class Launch:
         return ("-P", "-m", self.package, *named, *granted)
 
     def environment(self, own: Mapping[str, str]) -> dict[str, str]:
-        """What must be set in the environment: the folders, before those that `own` names, and all else of `own`."""
+        """Return the variables to set: `own`, with the folders of this launch before those in it."""
         before = [own[_PATH]] if own.get(_PATH) else []
         return {_PATH: os.pathsep.join([*self.folders, *before]), **{k: v for k, v in own.items() if k != _PATH}}
 
 
 def of(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, python: str | None = None) -> Launch:
-    """How the server of a manifest is started.
+    """Return how to start the server of a manifest.
 
     Args:
         manifest: The manifest.
@@ -72,5 +72,5 @@ def of(manifest: ir.Manifest, target: Target, *, handlers: str | None = None, py
 
 
 def is_generated(manifest: ir.Manifest, target: Target) -> bool:
-    """Whether there is a package with a server to start."""
+    """Tell whether there is a package with a server to start."""
     return inside.kind(target.folder / manifest.package / "__main__.py") == "file"

@@ -64,7 +64,7 @@ def create(
     Args:
         name: The server's name: letters and digits, with single `-`, `_`, `.` or spaces between them.
         folder: Where to; by default a new folder with the server's name in the working folder.
-        origin: Gives what it starts from instead of the example; asked when all else is fine.
+        origin: Gives what it starts from instead of the example; asked when the rest is fine.
         is_published: Whether its installers can ask a package index for the runtime; otherwise it brings the wheel.
 
     Raises:
@@ -212,17 +212,17 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
 
 
 def _json(value: str) -> Code:
-    """A text as a string of JSON, which YAML, TOML and Python read as the same."""
+    """Format a text as a string of JSON, which YAML, TOML and Python read as the same."""
     return trusted(json.dumps(value))
 
 
 def _quoted(text: str) -> Code:
-    """A text as code in Markdown, on one line."""
+    """Format a text as code in Markdown, on one line."""
     return trusted(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
 
 
 def _variables(apis: Mapping[str, Any]) -> list[tuple[Code, Code]]:
-    """The variables of the environment that the server reads, and what each is, as Markdown."""
+    """Return the variables of the environment that the server reads, and what each is, as Markdown."""
     variables: dict[str, Code] = {}
     for name, api in apis.items():
         if "baseUrlEnv" in api:
@@ -267,7 +267,7 @@ def _compile(folder: Path, manifest: str) -> tuple[str, ...]:
 
 
 def _distribution(slug: str) -> str:
-    """The project's name for installers, and its command: like the package's, and never the SDK's own."""
+    """Return the project's name for installers, and its command: like the package's, and never the SDK's own."""
     return naming.package(slug).replace("_", "-")
 
 

@@ -24,7 +24,7 @@ ENTRY = f"{FOLDER}/"
 
 
 def artifacts() -> tuple[Artifact, ...]:
-    """The files of the runtime, as they are installed."""
+    """Return the files of the runtime, as they are installed."""
     root = package_data.RUNTIME
     paths = sorted(path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
     attributes = Artifact(f"{FOLDER}/.gitattributes", ATTRIBUTES)
@@ -35,7 +35,7 @@ def artifacts() -> tuple[Artifact, ...]:
 
 
 def requirements(needed: Iterable[str]) -> tuple[str, ...]:
-    """What packages need installed that have the runtime beside them: what that needs in its place.
+    """Return what packages need installed that have the runtime beside them: what that needs in its place.
 
     Args:
         needed: What they need otherwise: the runtime, perhaps with extras.
@@ -50,7 +50,7 @@ def requirements(needed: Iterable[str]) -> tuple[str, ...]:
 
 
 def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:
-    """What it takes to have the runtime in an output folder.
+    """Return the changes that put the runtime into an output folder.
 
     Args:
         there: The output folder.

@@ -24,7 +24,7 @@ _CODE: Final = "SW413"
 
 
 def differing(project: Project, path: str, manifest: ir.Manifest, document: Json) -> Diagnostic | None:
-    """What to say of a manifest whose server has another version than its project.
+    """Return the diagnostic for a manifest whose server has another version than its project; None if they agree.
 
     Args:
         project: The project.
@@ -43,7 +43,7 @@ def differing(project: Project, path: str, manifest: ir.Manifest, document: Json
 
 
 def _are_equal(first: str, second: str) -> bool:
-    """Whether two versions are the same one, as packages count: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
+    """Tell whether two versions are the same one, as packages count: `1.0` and `1.0.0`, `2.0.0-rc.1` and `2.0rc1`."""
     from packaging.version import InvalidVersion, Version
 
     try:
@@ -53,7 +53,7 @@ def _are_equal(first: str, second: str) -> bool:
 
 
 def _is_the_only_one(path: str, project: Project) -> bool:
-    """Whether a manifest is the only one of its project that was not imported."""
+    """Tell whether a manifest is the only one of its project that was not imported."""
     own = [paths.normal(each) for each in project.manifests if not _is_imported(Path(each))]
     return own == [paths.normal(path)]
 
@@ -66,7 +66,7 @@ def _is_imported(path: Path) -> bool:
 
 
 def _ignored(document: Json) -> Sequence[Json]:
-    """The codes that a manifest ignores everywhere."""
+    """Return the codes that a manifest ignores everywhere."""
     lint = document.get("lint") if isinstance(document, dict) else None
     codes = lint.get("ignore") if isinstance(lint, dict) else None
     return codes if isinstance(codes, list) else ()

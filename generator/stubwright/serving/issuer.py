@@ -39,7 +39,7 @@ class Issuer:
         return json.dumps({**key, "kid": self._id, "alg": _ALGORITHM, "use": "sig"}, sort_keys=True)
 
     def token(self, auth: Mapping[str, Any], subject: str, scopes: Sequence[str]) -> str:
-        """An access token (RFC 9068).
+        """Return an access token (RFC 9068).
 
         Args:
             auth: The manifest's `auth`, whose issuer and audience it names.
@@ -63,7 +63,7 @@ class Issuer:
 
 
 def scopes_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """All scopes that a manifest names, in its order.
+    """Return all scopes that a manifest names, in its order.
 
     Args:
         document: The resolved manifest.

@@ -40,7 +40,7 @@ class AddressError(Exception):
 
 
 def prove(launch: Launch, variables: Mapping[str, str]) -> str | None:
-    """Why a server cannot be made, as Python or the server says; None if it can.
+    """Return why a server cannot be made, as Python or the server says; None if it can.
 
     Args:
         launch: How it is started.
@@ -79,7 +79,7 @@ class Serving:
         Args:
             host: Where to serve.
             port: The port; 0 for any that is free.
-            ended: Called with the exit status of a server that ended although nobody asked it to, from another thread.
+            ended: Called with the exit status of a server that ended unasked, from another thread.
             key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
             debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
 
@@ -186,7 +186,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(launch: Launch, variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server. It writes no bytecode: after two saves in one second, that could be the first."""
+    """Return the environment of a server. It writes no bytecode, which two saves within a second make stale."""
     own = {"PYTHONDONTWRITEBYTECODE": "1"}
     return {**os.environ, **own, **launch.environment({**_own_path(), **variables})}
 

@@ -25,7 +25,7 @@ class Key:
         self._key = PyJWK(jwk, self._algorithm)
 
     async def find(self, kid: str | None, algorithm: str) -> Any:
-        """The key, where it is asked for."""
+        """Return the key, where it is asked for."""
         return self._key if (kid, algorithm) == (self._id, self._algorithm) else None
 
 

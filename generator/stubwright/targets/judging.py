@@ -26,7 +26,7 @@ class Finding:
     Attributes:
         target: The target.
         rule: Its rule.
-        tool: The name of the tool; `None` where it is about the list as a whole.
+        tool: The name of the tool; `None` if it is about the list as a whole.
         pointer: Where in the tool's definition it is.
         what: What is wrong, as the rest of a sentence that begins with the tool.
         fix: What to do about it.
@@ -43,7 +43,7 @@ class Finding:
 
 
 def judge(tools: Sequence[Listed], target: Target, part: Sequence[Listed] | None = None) -> Iterator[Finding]:
-    """All that a target does not take, in the order of its rules and of the tools.
+    """Yield all that a target does not take, in the order of its rules and of the tools.
 
     Args:
         tools: All tools that a client gets in one list.

@@ -49,5 +49,5 @@ class Listed:
 
 
 def listed(definitions: Iterable[Mapping[str, Any]], server: str) -> list[Listed]:
-    """The tools of the list of a server, which is called `server`."""
+    """Return the tools of the list of a server, which is called `server`."""
     return [Listed(definition, server) for definition in definitions]

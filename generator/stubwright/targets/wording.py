@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def say(rule: Rule) -> str:
-    """A rule as a phrase."""
+    """Phrase a rule."""
     return _WORDS[rule.kind](rule.value)
 
 

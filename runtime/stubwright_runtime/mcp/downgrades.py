@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
-    """A tool for this revision.
+    """Return a tool as this revision has it.
 
     Before 2026-07-28, an `outputSchema` says `type: object` at its root: one whose instances are all objects gets it
     where it only follows from its references or alternatives, and one that allows other values is left out.
@@ -29,12 +29,12 @@ def tool_for(definition: dict[str, Any], revision: str) -> dict[str, Any]:
 
 
 def block_for(block: dict[str, Any], revision: str, number: int = 1) -> dict[str, Any]:
-    """A block of content for this revision; `number` tells sounds of one result apart."""
+    """Return a block of content as this revision has it; `number` tells sounds of one result apart."""
     return _block_for(block, number, Revision.of(revision))
 
 
 def result_for(result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """A result for this revision.
+    """Return a result as this revision has it.
 
     Before 2026-07-28, structured content goes with its `outputSchema`, and without one where it is no object; before
     2025-06-18, resource links become text; before 2025-03-26, sounds become embedded resources.

@@ -32,7 +32,7 @@ class Declined:
     """No: the person declined (MCP 2025-11-25, client/elicitation, "Response Actions", `decline`)."""
 
     def __bool__(self) -> Literal[False]:
-        """False: it is not an answer."""
+        """Return False: it is not an answer."""
         return False
 
 
@@ -42,5 +42,5 @@ class Cancelled:
     """No answer: the person closed the question (MCP 2025-11-25, client/elicitation, "Response Actions", `cancel`)."""
 
     def __bool__(self) -> Literal[False]:
-        """False: it is not an answer."""
+        """Return False: it is not an answer."""
         return False

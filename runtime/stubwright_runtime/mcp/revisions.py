@@ -61,12 +61,12 @@ class Revision:
     fields: Mapping[str, frozenset[str]]
 
     def has(self, feature: Feature) -> bool:
-        """Whether this revision has a feature."""
+        """Tell whether this revision has a feature."""
         return feature in self.features
 
     @staticmethod
     def of(date: str) -> Revision:
-        """The revision of a date; of a date that is not listed, the newest that is older, or else the oldest."""
+        """Return the revision of a date; of a date that is not listed, the newest older one, otherwise the oldest."""
         return _BY_DATE.get(date) or next(
             (revision for revision in reversed(_TABLE) if revision.date <= date), _TABLE[0]
         )
@@ -136,12 +136,12 @@ UNNAMED: Final = "2025-03-26"
 
 
 def negotiate(date: str) -> str:
-    """The revision that a handshake comes to, for one that was asked for (MCP 2025-11-25, basic/lifecycle)."""
+    """Return the revision that a handshake agrees on, for the one requested (MCP 2025-11-25, basic/lifecycle)."""
     return date if date in HANDSHAKES else HANDSHAKES[-1]
 
 
 def since(feature: Feature) -> str:
-    """The first revision that has a feature."""
+    """Return the first revision that has a feature."""
     return next(revision.date for revision in _TABLE if revision.has(feature))
 
 

@@ -71,7 +71,7 @@ ALIAS_META_KEY: Final = "io.stubwright/alias"
 
 
 def is_reserved(key: str) -> bool:
-    """Whether a key of `_meta` is MCP's own, by the labels of its prefix.
+    """Tell whether a key of `_meta` is MCP's own, by the labels of its prefix.
 
     Up to 2025-11-25 `mcp` or `modelcontextprotocol` is the last label but one, from 2026-07-28 on the second (basic,
     "_meta"); as the first label it is nobody else's, either.
@@ -97,7 +97,7 @@ class Hint:
     false: str
 
     def means(self, value: bool) -> str:
-        """The words for a value."""
+        """Return the words for a value of the hint."""
         return self.true if value else self.false
 
 

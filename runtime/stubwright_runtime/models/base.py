@@ -91,7 +91,7 @@ def _wire(cls: type[Model]) -> _Wire:
 
 
 def _to_wire(wire: _Wire, values: Mapping[str, object]) -> dict[str, object]:
-    """Convert the arguments of a constructor to wire names, without `None` where that only means absence."""
+    """Convert the arguments of a constructor to wire names, without `None` if that only means absence."""
     return {
         wire.aliases.get(name, name): value
         for name, value in values.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 _MOST: Final = 100
-"""How many exceptions are kept that nobody has asked for."""
+"""How many exceptions are kept that were not asked for yet."""
 
 
 class Failures:
@@ -38,7 +38,7 @@ class Failures:
         return bool(self._by_reference)
 
     def take(self, answer: str) -> BaseException | None:
-        """The exception that an answer refers to, once; `None` where there is none."""
+        """Remove and return the exception that an answer refers to; `None` if there is none."""
         kept = self._by_reference or {}
         found = next((reference for reference in kept if reference in answer), None)
         return None if found is None else kept.pop(found)

@@ -87,12 +87,12 @@ def logger(name: str) -> logging.Logger:
 
 
 def name_after(package: str) -> None:
-    """From here on, in this context and in what begins in it, a package is at work."""
+    """Name log records after a package from here on, in this context and in what begins in it."""
     _PACKAGE.set(package)
 
 
 def named_after(package: str) -> Within[str]:
-    """A block in which a package is at work."""
+    """Name log records after a package during the block."""
     return Within(_PACKAGE, package)
 
 

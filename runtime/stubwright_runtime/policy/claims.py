@@ -57,7 +57,7 @@ def _value(binding: Mapping[str, Any], principal: Principal) -> Any:
 
 
 def read_value(value: Any, schema: Json) -> Any:
-    """A bound value as what its argument is: a text as JSON if the argument is no text, any other value as it is.
+    """Read a bound value by the type of its argument: a text as JSON if the argument is no text, any other as it is.
 
     Args:
         value: The value.
@@ -74,7 +74,7 @@ def read_value(value: Any, schema: Json) -> Any:
 
 @cache
 def _judge(tool: Tool, name: str) -> Validator:
-    """What says whether a value is one of an argument's; the other arguments need not be there."""
+    """Return the validator of an argument's value; the other arguments need not be there."""
     schema = {key: value for key, value in tool.accepts.items() if key in _APART}
     return compile_validator(tool, {**schema, "type": "object", "required": [name]})
 

@@ -88,9 +88,9 @@ class Keys:
         self._lock = anyio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """The key with an identifier, for signatures of a kind; without an identifier, the only key for them.
+        """Return the key with an identifier, for signatures of a kind; without an identifier, the only key for them.
 
-        Whoever names a known key does not wait while another asks for the keys again.
+        A token with a known key does not wait while the keys are fetched again for another.
 
         Raises:
             VerificationUnavailableError: No keys can be had.
@@ -110,7 +110,7 @@ class Keys:
         return time.monotonic() - self._had
 
     def _known(self, kid: str | None, algorithm: str) -> PyJWK | None:
-        """The one key that fits; several may have one identifier where their types differ (RFC 7517, 4.5)."""
+        """Return the one key that fits; several may have one identifier if their types differ (RFC 7517, 4.5)."""
         if (kid, algorithm) in self._ready:
             return self._ready[kid, algorithm]
         fitting = [key for key in self._keys if kid in (None, key.get("kid")) and _fits(key, algorithm)]
@@ -120,7 +120,7 @@ class Keys:
         return key
 
     async def _ask(self) -> None:
-        """Ask for the keys; those that are there stay where there is no answer."""
+        """Ask for the keys; without an answer, the known ones stay."""
         self._asked = time.monotonic()
         try:
             is_away = self._issuer.startswith("https:")  # a proxy of the environment knows nothing of this machine
@@ -135,7 +135,7 @@ class Keys:
             log().warning("the keys of %s cannot be fetched: %s", self._issuer, str(error) or type(error).__name__)
 
     async def _discover(self, client: httpx2.AsyncClient) -> str:
-        """Where the keys are, as the issuer's metadata say (MCP 2025-11-25, basic/authorization, discovery)."""
+        """Find where the keys are by the issuer's metadata (MCP 2025-11-25, basic/authorization, discovery)."""
         reasons: list[str] = []
         for url in _metadata_urls(self._issuer):
             try:
@@ -154,7 +154,7 @@ class Keys:
 
 
 def _is_trustworthy(url: str, issuer: str) -> bool:
-    """Whether nobody on the way can change what comes from a URL: `https`, or `http` where the issuer is here, too.
+    """Tell whether what a URL serves is safe from changes: `https`, or `http` if the issuer is here, too.
 
     Raises:
         ValueError: It is no URL.
@@ -165,7 +165,7 @@ def _is_trustworthy(url: str, issuer: str) -> bool:
 
 
 def _metadata_urls(issuer: str) -> Iterator[str]:
-    """Where an issuer's metadata may be, in the order of MCP."""
+    """Yield where an issuer's metadata may be, in the order of MCP."""
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     places = [f"/.well-known/oauth-authorization-server{path}", f"/.well-known/openid-configuration{path}"]
@@ -174,7 +174,7 @@ def _metadata_urls(issuer: str) -> Iterator[str]:
 
 
 async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
-    """A JSON object. Raises ValueError, httpx2.HTTPError."""
+    """Fetch a JSON object. Raises ValueError, httpx2.HTTPError."""
     body = bytearray()
     async with client.stream("GET", url, headers={"Accept": "application/json"}) as response:
         if response.status_code != HTTPStatus.OK:
@@ -190,7 +190,7 @@ async def _json(client: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
 
 
 def _signing(keys: object) -> list[Mapping[str, Any]]:
-    """The keys of a set that verify signatures (RFC 7517). Raises ValueError."""
+    """Return the keys of a set that verify signatures (RFC 7517). Raises ValueError."""
     if not is_list(keys):
         raise ValueError("the document at `jwks_uri` is not a JWK set")
     return [key for key in keys if is_object(key) and key.get("use", "sig") == "sig" and _verifies(key)]
@@ -202,13 +202,13 @@ def _verifies(key: Mapping[str, Any]) -> bool:
 
 
 def _fits(key: Mapping[str, Any], algorithm: str) -> bool:
-    """Whether a key is for signatures of one kind."""
+    """Tell whether a key is for signatures of one kind."""
     kind, curve = ALGORITHMS[algorithm]
     return key.get("kty") == kind and key.get("alg", algorithm) == algorithm and (not curve or key.get("crv") == curve)
 
 
 def _key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """A key, ready to be used; `None` where it is none."""
+    """Return a key, ready to be used; `None` if it is none."""
     try:
         return PyJWK(dict(jwk), algorithm)
     except (PyJWTError, TypeError, ValueError) as error:

@@ -29,7 +29,7 @@ class Limits:
     """The limits of one server's tools: a step that their calls go through."""
 
     def __init__(self) -> None:
-        """Nothing runs so far."""
+        """Start without calls."""
         self._bounds: dict[Tool, _Bounds] = {}
 
     async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
@@ -50,7 +50,7 @@ class Limits:
         return await self._kept(bounds, proceed, call)
 
     async def _kept(self, bounds: _Bounds, proceed: Proceed, call: Call) -> Outcome:
-        """The outcome of a call that has its place, under its clock."""
+        """Run a call that has its place, under its clock."""
         timeout = bounds.timeout
         with anyio.CancelScope(deadline=math.inf if timeout is None else anyio.current_time() + timeout) as scope:
             keeper = call.context.slot.limits = _Keeper(scope, bounds.slots)
@@ -112,14 +112,14 @@ class _Slots:
         self._waiting: deque[anyio.Event] = deque()
 
     def take(self) -> bool:
-        """Whether a place was free; if so, it is taken."""
+        """Take a place if one is free, and tell whether one was."""
         if self._taken >= self.most:
             return False
         self._taken += 1
         return True
 
     async def retake(self) -> None:
-        """Take a place, also where one has to be waited for; whoever waits goes before new calls."""
+        """Take a place, also where one has to be waited for; waiting calls go before new ones."""
         if self.take():
             return
         woken = anyio.Event()
@@ -134,7 +134,7 @@ class _Slots:
             raise
 
     def leave(self) -> None:
-        """Hand a place over to whoever waits first, or free it."""
+        """Hand a place over to the first call that waits, or free it."""
         if self._waiting:
             self._waiting.popleft().set()
         else:
@@ -153,7 +153,7 @@ class _Keeper:
 
     @asynccontextmanager
     async def resting(self) -> AsyncGenerator[None, None]:
-        """The length of a wait for a person; several may be waited for at once."""
+        """Stop the clock while a person is waited for; several waits may overlap."""
         self._resting += 1
         if self._resting == 1:
             self._left = self._scope.deadline - anyio.current_time()
@@ -184,7 +184,7 @@ class _Keeper:
         return let_go
 
     def leave(self) -> None:
-        """The call, or a thread of it, has ended."""
+        """Record that the call, or a thread of it, has ended."""
         self._holders -= 1
         if not self._holders:
             self._free()

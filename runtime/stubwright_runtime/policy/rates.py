@@ -64,7 +64,7 @@ class Rates:
         return refusal(f"{text} Try again in {seconds}.", "limited", "rate_limit")
 
     async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
-        """What happens to a call while nobody knows how many there were: what the manifest's `onStateLoss` says."""
+        """Decide about a call while the count is unknown, by the manifest's `onStateLoss`."""
         if call.tool.policy.get("onStateLoss") != "open":
             return refusal(describe_lost_state(is_unknown=False), "limited", "state_lost")
         self.uncounted += 1

@@ -46,35 +46,35 @@ class Scopes:
         self.every: Sequence[str] = tuple(dict.fromkeys((*self._required, *sorted(others))))
 
     def widened(self, principal: Principal) -> Principal:
-        """A principal with the scopes that its own hold."""
+        """Return a principal with the scopes that its own include."""
         return replace(principal, scopes=_closure(principal.scopes, self._held)) if self._held else principal
 
     def relevant(self, principal: Principal, section: str) -> frozenset[str]:
-        """The scopes of a principal that a list depends on."""
+        """Return the scopes of a principal that a list depends on."""
         return principal.scopes & self._of_section[section]
 
     def lacks(self, principal: Principal) -> Sequence[str]:
-        """The scopes that something needs and a principal has not."""
+        """Return the scopes that something needs and a principal lacks."""
         return sorted(frozenset[str]().union(*self._of_section.values()) - principal.scopes)
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Whether a principal may use an entry of a list."""
+        """Tell whether a principal may use an entry of a list."""
         needed = self._needed[section].get(key)
         return not needed or principal.scopes.issuperset(needed)
 
     def reaches(self, principal: Principal, uri: str) -> bool:
-        """Whether a principal may hear of a resource: what it may not read is as if it were not there."""
+        """Tell whether a principal may be notified of a resource: one that it may not read seems not to exist."""
         if uri in self._package.resources:
             return self.allows(principal, "resources", uri)
         fitting = [template for template in self._package.templates if _parsed(template).match(uri) is not None]
         return not fitting or any(self.allows(principal, "resourceTemplates", each) for each in fitting)
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
-        """Whether a list shows an entry to a principal."""
+        """Tell whether a list shows an entry to a principal."""
         return (self.challenges and principal.kind != "local") or self.allows(principal, section, key)
 
     def lacking(self, principal: Principal, message: object) -> Sequence[str]:
-        """All scopes that a JSON-RPC message needs, where its sender lacks some of them; else none.
+        """Return all scopes that a JSON-RPC message needs if its sender lacks some of them; otherwise none.
 
         Scopes that the caller has by others stand there, too, since a new token replaces the one that is there.
         """
@@ -87,7 +87,7 @@ class Scopes:
         return tuple(dict.fromkeys((*self._required, *needed)))
 
     def _targets(self, method: object, params: object) -> Iterator[tuple[str, str]]:
-        """What a request is about: lists, each with the key of an entry of it that needs scopes."""
+        """Yield what a request is about: lists, each with the key of an entry of it that needs scopes."""
         several = [(method, params)]
         if method == "subscriptions/listen":
             several = [("resources/subscribe", {"uri": uri}) for uri in _heard(params)]
@@ -111,7 +111,7 @@ class Scopes:
         return place if place[1] in self._needed[place[0]] else None
 
     def _template(self, uri: str) -> tuple[str, str]:
-        """The first template that a URI fits, as for reading it."""
+        """Return the first template that a URI fits, as for reading it."""
         fits = (template for template in self._package.templates if _parsed(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
 
@@ -135,7 +135,7 @@ class Listening:
 
 
 def _heard(params: object) -> Sequence[Any]:
-    """The resources that a caller wants to hear of, in whatever form it says so."""
+    """Return the resources that a caller wants to be notified of, in whatever form it says so."""
     wanted = params.get("notifications") if is_mapping(params) else None
     uris = wanted.get("resourceSubscriptions") if is_mapping(wanted) else None
     return uris if is_list(uris) else ()

@@ -65,19 +65,19 @@ class SharedWindows(MovingWindows):
         self._look = redis.register_script(_LOOK)
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Whether `amount` hits fit into the window that ends now; if so, they are in it from now on.
+        """Count `amount` hits in the window that ends now if they fit, and tell whether they do.
 
         Raises:
-            StateLost: Nobody knows.
+            StateLost: The store does not answer.
         """
         async with self._store.exchange(writes=True):
             return bool(await self._enter(keys=[self._name(key)], args=[expiry * 1_000_000, limit, amount]))
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """When the oldest hit in the window was, in seconds since 1970 by this process' clock, and how many there are.
+        """Return when the oldest hit in the window was, in seconds since 1970 by our clock, and the number of hits.
 
         Raises:
-            StateLost: Nobody knows.
+            StateLost: The store does not answer.
         """
         async with self._store.exchange(writes=False):
             age, number = await self._look(keys=[self._name(key)], args=[expiry * 1_000_000])

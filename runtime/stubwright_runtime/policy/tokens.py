@@ -1,6 +1,6 @@
 """Access tokens that are JWTs (RFC 9068).
 
-Takes a token; says whom it is for, or that it is not valid here. Whoever sent it learns no more than that; the log has
+Takes a token; says whom it is for, or that it is not valid here. Its sender learns no more than that; the log has
 the reason, and never the token.
 """
 
@@ -61,7 +61,7 @@ class Tokens:
         self._verified: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whom a token is for; `None` where it is not valid here.
+        """Return whom a token is for; `None` if it is not valid here.
 
         Raises:
             VerificationUnavailableError: The issuer's keys cannot be had.
@@ -79,14 +79,14 @@ class Tokens:
         return verified.token.model_copy(update={"claims": dict(verified.token.claims or {})})
 
     async def _known(self, digest: bytes) -> _Verified | None:
-        """What was verified before, where it has not expired, and its key is still the one that verified it."""
+        """Return a token's verified claims, unless it has expired or its key is not the one that verified it."""
         verified = self._verified.pop(digest, None)
         if verified is None or (verified.token.expires_at or 0) <= time.time():
             return None
         return verified if await self._keys.find(verified.kid, verified.algorithm) is verified.key else None
 
     async def _verify(self, token: str) -> _Verified:
-        """What a token says. Raises PyJWTError, ValueError."""
+        """Return what a token says. Raises PyJWTError, ValueError."""
         header, key, claims = await self._claims(token)
         _check_kind(header, claims)
         access = AccessToken(
@@ -101,7 +101,7 @@ class Tokens:
         return _Verified(access, key, header.get("kid"), header["alg"])
 
     async def _claims(self, token: str) -> tuple[dict[str, Any], PyJWK, dict[str, Any]]:
-        """The header of a token that its issuer signed for here, the key, and the claims.
+        """Return the header of a token that its issuer signed for here, the key, and the claims.
 
         Raises:
             PyJWTError: It is not valid.
@@ -135,7 +135,7 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
     claims (RFC 8725, 3.12).
 
     Raises:
-        ValueError: It is another kind of token, or nobody's.
+        ValueError: It is another kind of token, or has neither a subject nor a client.
     """
     kind = str(header.get("typ", _PLAIN)).lower()
     if kind not in _TYPES:
@@ -147,17 +147,17 @@ def _check_kind(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
 
 
 def _client(claims: Mapping[str, Any]) -> str | None:
-    """The client that a token was issued to: `client_id` (RFC 9068, 2.2), or `azp` where others write that."""
+    """Return the client that a token was issued to: `client_id` (RFC 9068, 2.2), or `azp` where others write that."""
     return _text(claims.get("client_id") or claims.get("azp"))
 
 
 def _short(value: object) -> str:
-    """A value for the log, which whoever sends tokens must not fill."""
+    """Truncate a value for the log, which senders of tokens must not fill."""
     return repr(str(value)[:_SHOWN])
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """The scopes of a token: `scope` is a text (RFC 9068, 2.2.3), `scp` a text or a list where others write that.
+    """Return the scopes of a token: `scope` is a text (RFC 9068, 2.2.3), `scp` of other issuers a text or a list.
 
     In a text there are spaces between them, and no other white space (RFC 6749, 3.3).
     """

@@ -24,27 +24,27 @@ class MovingWindows(Storage, MovingWindowSupport):
         return OSError
 
     async def get(self, key: str) -> int:
-        """The number of a counter, of which there are none here."""
+        """Refuse to read a counter: there are no counters here."""
         raise NotImplementedError
 
     async def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a counter, of which there are none here."""
+        """Refuse to add to a counter: there are no counters here."""
         raise NotImplementedError
 
     async def get_expiry(self, key: str) -> float:
-        """When a counter ends, of which there are none here."""
+        """Refuse to say when a counter ends: there are no counters here."""
         raise NotImplementedError
 
     async def check(self) -> bool:
-        """Whether the storage can be reached, which the store says."""
+        """Refuse to check whether the storage can be reached: the store does."""
         raise NotImplementedError
 
     async def reset(self) -> int | None:
-        """Forget everything, which nobody asks for."""
+        """Refuse to forget everything, which is not needed."""
         raise NotImplementedError
 
     async def clear(self, key: str) -> None:
-        """Forget a key, which nobody asks for."""
+        """Refuse to forget a key, which is not needed."""
         raise NotImplementedError
 
 
@@ -60,7 +60,7 @@ class Windows(MovingWindows):
         self._hits: defaultdict[int, OrderedDict[str, deque[float]]] = defaultdict(OrderedDict)
 
     async def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Whether `amount` hits fit into the window that ends now; if so, they are in it from now on."""
+        """Count `amount` hits in the window that ends now if they fit, and tell whether they do."""
         now, window = time.monotonic(), self._hits[expiry]
         self._forget(window, now - expiry)
         hits = window.get(key) or deque()
@@ -74,7 +74,7 @@ class Windows(MovingWindows):
         return True
 
     async def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
-        """When the oldest hit in the window was, in seconds since 1970, and how many there are."""
+        """Return when the oldest hit in the window was, in seconds since 1970, and the number of hits."""
         now = time.monotonic()
         hits = [hit for hit in self._hits[expiry].get(key, ()) if hit > now - expiry]
         return time.time() - (now - hits[0] if hits else 0), len(hits)
@@ -91,7 +91,7 @@ class Windows(MovingWindows):
             window.pop(key, None)
 
     def __len__(self) -> int:
-        """How many keys there are."""
+        """Return the number of keys."""
         return sum(map(len, self._hits.values()))
 
     @staticmethod

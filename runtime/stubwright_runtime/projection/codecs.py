@@ -29,7 +29,7 @@ class Codec:
 
     Attributes:
         schema: The API's schema.
-        types: The types of JSON that its instances can have; empty where that is not known.
+        types: The types of JSON that its instances can have; empty if that is not known.
     """
 
     schema: dict[str, Any]
@@ -41,13 +41,13 @@ class Codec:
         return type(self) is Codec
 
     def encode(self, value: Json) -> Json:
-        """The API's instance. Raises NotExpressibleError where there is none."""
+        """Return the API's instance. Raises NotExpressibleError if there is none."""
         if self.types and type_of(value) not in self.types and not ("number" in self.types and _is_number(value)):
             raise NotExpressibleError(f"{type_of(value)} where {' or '.join(sorted(self.types))} is expected")
         return value
 
     def decode(self, value: Json, at: str) -> Json:
-        """The contract's instance of what stands at a place. Raises ProjectionError where it cannot be read."""
+        """Return the contract's instance of the value at a place. Raises ProjectionError if it cannot be read."""
         del at
         return value
 
@@ -57,7 +57,7 @@ class Text(Codec):
     """Any value, written as JSON text."""
 
     def encode(self, value: Json) -> Json:
-        """As text."""
+        """Encode the value as text."""
         return json.dumps(value, ensure_ascii=False)
 
     def decode(self, value: Json, at: str) -> Json:
@@ -77,14 +77,14 @@ class Values(Codec):
     texts: Mapping[str, Json] = field(default_factory=dict)
 
     def encode(self, value: Json) -> Json:
-        """The text of a value."""
+        """Return the text for a value."""
         for text, meant in self.texts.items():
             if is_same(meant, value):
                 return text
         raise NotExpressibleError("a value that is not one of the enum")
 
     def decode(self, value: Json, at: str) -> Json:
-        """The value of a text."""
+        """Return the value in a text."""
         del at
         return self.texts.get(value, value) if isinstance(value, str) else value
 
@@ -96,11 +96,11 @@ class Array(Codec):
     items: Codec = field(default_factory=lambda: Codec({}))
 
     def encode(self, value: Json) -> Json:
-        """Each item."""
+        """Encode each item."""
         return [self.items.encode(item) for item in super().encode(value)]
 
     def decode(self, value: Json, at: str) -> Json:
-        """Each item."""
+        """Decode each item."""
         if not isinstance(value, list):
             return value
         return [self.items.decode(item, f"{at}[{index}]") for index, item in enumerate(value)]
@@ -142,7 +142,7 @@ class Object(Codec):
         return {member.name: name for name, member in self.members.items()}
 
     def encode(self, value: Json) -> Json:
-        """Each property; what is left out as null, where that is what says so."""
+        """Encode each property; what is left out is null if null says so."""
         given = super().encode(value)
         encoded: dict[str, Json] = {}
         pairs = []
@@ -167,7 +167,7 @@ class Object(Codec):
         return encoded
 
     def decode(self, value: Json, at: str) -> Json:
-        """Each property under its own name; what is not known is left as it is."""
+        """Decode each property under its own name; what is not known is left as it is."""
         if not isinstance(value, dict):
             return value
         decoded: dict[str, Json] = {}
@@ -198,13 +198,13 @@ class Pairs(Codec):
     values: Codec = field(default_factory=lambda: Codec({}))
 
     def encode(self, value: Json) -> Json:
-        """A pair for each property."""
+        """Return a pair for each property."""
         if not isinstance(value, dict):
             raise NotExpressibleError(f"{type_of(value)} where object is expected")
         return [{"key": key, "value": self.values.encode(below)} for key, below in value.items()]
 
     def decode(self, value: Json, at: str) -> Json:
-        """An object of the pairs. Raises ProjectionError for a key that is there twice."""
+        """Return an object of the pairs. Raises ProjectionError for a duplicate key."""
         return _read_pairs(value, self.values, at) if isinstance(value, list) else value
 
 
@@ -221,7 +221,7 @@ class Union(Codec):
         return [compile_schema(branch.schema, formats=False) for branch in self.branches]
 
     def encode(self, value: Json) -> Json:
-        """By the first branch from which the way back leads to the same value."""
+        """Encode by the first branch from which the way back leads to the same value."""
         for branch, validator in zip(self.branches, self._validators, strict=True):
             try:
                 encoded = branch.encode(value)
@@ -232,7 +232,7 @@ class Union(Codec):
         raise NotExpressibleError("a value that none of the alternatives can express")
 
     def decode(self, value: Json, at: str) -> Json:
-        """By the first branch whose schema takes the value."""
+        """Decode by the first branch whose schema takes the value."""
         failure = None
         for branch, validator in zip(self.branches, self._validators, strict=True):
             if validator.is_valid(value):
@@ -271,12 +271,12 @@ def _is_number(value: Json) -> bool:
 
 
 def is_same(one: Json, two: Json) -> bool:
-    """Whether two JSON values are equal, true and 1 being different ones."""
+    """Tell whether two JSON values are equal, true and 1 being different ones."""
     return one == two and json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
 
 
 def type_of(value: Json) -> str:
-    """The type of a JSON value; of a number without a fraction it is `integer`."""
+    """Return the type of a JSON value; of a number without a fraction it is `integer`."""
     match value:
         case None:
             return "null"

@@ -98,7 +98,7 @@ FORMS: Final[Mapping[str, Form]] = {
 
 
 def wrap(form: Form, name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A function as the API takes it, among the `tools` of a request."""
+    """Return a function as the API takes it, among the `tools` of a request."""
     strict = {"strict": True} if form.strict else {}
     match form.wrapping:
         case "openai":

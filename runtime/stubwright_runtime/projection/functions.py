@@ -40,29 +40,29 @@ class ProjectedTool:
         return self.codec.schema
 
     def encode(self, arguments: Any) -> Any:
-        """The function's arguments, of those of the tool. Raises NotExpressibleError where there are none."""
+        """Return the function's arguments for those of the tool. Raises NotExpressibleError if there are none."""
         return self.codec.encode(arguments)
 
     def decode(self, arguments: Any) -> Any:
-        """The tool's arguments, of those of the function. Raises ProjectionError where they cannot be read."""
+        """Return the tool's arguments for those of the function. Raises ProjectionError if they cannot be read."""
         return self.codec.decode(arguments, "")
 
 
 def project_tools(definitions: Iterable[Mapping[str, Any]], form: Form) -> list[ProjectedTool]:
-    """Tools as functions, in their order."""
+    """Project tools to functions, in their order."""
     listed = [*definitions]
     names = make_names([str(definition["name"]) for definition in listed], form.tool_name)
     return [project_tool(definition, form, names[str(definition["name"])]) for definition in listed]
 
 
 def as_tools(form: Form, projected: Iterable[ProjectedTool]) -> list[dict[str, Any]]:
-    """Functions as the `tools` of a request."""
+    """Wrap functions as the `tools` of a request."""
     functions = [dict(tool.function) for tool in projected]
     return [{"functionDeclarations": functions}] if form.wrapping == "gemini" else functions
 
 
 def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> ProjectedTool:
-    """A tool as a function that is called `name`."""
+    """Return a tool as a function that is called `name`."""
     schema = definition.get("inputSchema") or {}
     codec = Shaping(schema, form).make_root() if form.rewrites else _loosen(schema, form)
     description = str(definition.get("description") or definition.get("title") or definition["name"])
@@ -70,7 +70,7 @@ def project_tool(definition: Mapping[str, Any], form: Form, name: str) -> Projec
 
 
 def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
-    """The schema as it is, but for a root that the API does not take and names of arguments that it does not."""
+    """Return the schema, changed only in a root that the API does not take and names of arguments that it does not."""
     properties = schema.get("properties") or {}
     names = make_names(properties, form.property_name)
     is_plain = _COMBINING.isdisjoint(schema) and "$ref" not in schema and schema.get("type") == "object"
@@ -97,7 +97,7 @@ def _loosen(schema: Mapping[str, Any], form: Form) -> Codec:
 
 
 def _follow_names(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The same, with references into renamed properties that lead where they are now."""
+    """Return the schema with references into renamed properties that lead where they are now."""
     moved = {f"#/properties/{wire}": f"#/properties/{name}" for wire, name in names.items() if wire != name}
 
     def follow(value: Any) -> Any:
@@ -120,7 +120,7 @@ class _Renamed(Object):
     """An object of which only the names are others; what it does not name stays as it is."""
 
     def encode(self, value: Any) -> Any:
-        """The arguments under their names there."""
+        """Return the arguments under their names there."""
         if not isinstance(value, dict):
             return value
         names = {member.name: name for name, member in self.members.items()}

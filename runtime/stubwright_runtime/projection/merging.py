@@ -25,11 +25,11 @@ class View:
 
     Attributes:
         types: The types that it can have; all, where nothing says which.
-        values: The values of an `enum` or a `const`; None where any is allowed.
+        values: The values of an `enum` or a `const`; None if any is allowed.
         properties: For each property, the schemas that it must fit.
         required: The properties that must be there.
-        more: The schemas of further properties; False where there are none, and None where nothing is said.
-        items: The schemas of the items; None where nothing is said.
+        more: The schemas of further properties; False where there are none, and None if nothing is said.
+        items: The schemas of the items; None if nothing is said.
         is_tuple: Whether items have schemas by their positions.
         choices: The alternatives, of each `anyOf` and `oneOf`.
         words: Other keywords, such as `description` and bounds.
@@ -65,7 +65,7 @@ class Merging:
         self._hides = isinstance(dialect, str) and "json-schema.org/draft-0" in dialect
 
     def view(self, schemas: Sequence[Json], followed: frozenset[str] = frozenset()) -> View:
-        """What schemas that must all hold say of a value; `followed` are references that were followed above."""
+        """Combine what schemas that must all hold say of a value; `followed` are the references followed above."""
         found = View(references=followed)
         for part in self._parts(schemas, found, 0):
             _add(found, part)

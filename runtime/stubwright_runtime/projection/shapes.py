@@ -51,7 +51,7 @@ class Shaping:
         self._characters = 0
 
     def make_root(self) -> Codec:
-        """The codec of a tool's arguments, which are always an object."""
+        """Return the codec of a tool's arguments, which are always an object."""
         view = self._merging.view([self._root])
         return self._object(self.flatten(view), 0, is_root=True)
 
@@ -92,7 +92,7 @@ class Shaping:
         return Codec({"type": "null", **self._words(view, "null")}, frozenset({"null"}))
 
     def _or_null(self, made: Codec) -> Codec:
-        """The same, or null."""
+        """Return a codec for the same, or null."""
         schema = made.schema
         types = made.types | {"null"} if made.types else made.types
         if self._form.nullable:
@@ -264,7 +264,7 @@ class Shaping:
         return self._or_null(made) if is_nullable else made
 
     def flatten(self, view: View) -> View:
-        """An object whose alternatives are put together: all of their properties, and what all of them require."""
+        """Merge an object's alternatives: all of their properties, and what all of them require."""
         for group in view.choices:
             views = [self._merging.view([branch], view.references) for branch in group]
             views = [each for each in views if "object" in each.types and not each.is_impossible]
@@ -296,7 +296,7 @@ class Shaping:
         return Text({"type": "string", "description": description}, frozenset({"string"}))
 
     def _words(self, view: View, kind: str) -> dict[str, Json]:
-        """The keywords that the form takes, and a description with the others."""
+        """Return the keywords that the form takes, and a description with the others."""
         kinds = ("number",) if kind in ("integer", "number") else (kind,)
         of_type = frozenset().union(*(_OF_TYPES.get(each, frozenset()) for each in kinds))
         kept: dict[str, Json] = {}
@@ -350,16 +350,16 @@ class _Nullable(Codec):
         return self.made.is_plain
 
     def encode(self, value: Json) -> Json:
-        """Null, or by the codec."""
+        """Encode null, or by the codec."""
         return None if value is None else self.made.encode(value)
 
     def decode(self, value: Json, at: str) -> Json:
-        """Null, or by the codec."""
+        """Decode null, or by the codec."""
         return None if value is None else self.made.decode(value, at)
 
 
 def make_names(names: Iterable[str], pattern: str) -> dict[str, str]:
-    """For each name one that fits a pattern: itself where it does, otherwise one made of it that no other has."""
+    """Map each name to one that fits a pattern: itself if it does, otherwise a unique one made of it."""
     names = [*names]
     taken = {name for name in names if re.search(pattern, name)}
     made: dict[str, str] = {}
@@ -379,7 +379,7 @@ def _make_name(name: str, pattern: str, taken: set[str]) -> str:
 
 
 def replace_choices(schema: Json) -> Json:
-    """A schema without its alternatives."""
+    """Return a schema without its alternatives."""
     if not isinstance(schema, dict):
         return schema
     return {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "$defs", "definitions")}

@@ -104,7 +104,7 @@ def _groups(pattern: str) -> dict[str, int]:
 
 
 def _class_end(pattern: str, start: int) -> int:
-    """Find the end of the class that starts at `start`; the end of the pattern if it is not closed."""
+    """Find the end of the class that starts at `start`, or the end of the pattern if it is not closed."""
     at = start + 1
     while at < len(pattern) and pattern[at] != "]":
         at += 2 if pattern[at] == "\\" else 1

@@ -31,7 +31,7 @@ class BudgetExceeded(ToolError):
     Attributes:
         whose: Whose budget it is.
         limit: Its size in bytes.
-        seconds: When the first of what uses it expires; `None` where nothing of it does by itself.
+        seconds: When the first of what uses it expires; `None` if nothing of it does by itself.
     """
 
     def __init__(self, whose: Whose, limit: int, used: int, seconds: float | None) -> None:
@@ -75,29 +75,29 @@ class Budget:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Budget:
-        """The budget that a manifest has."""
+        """Return the budget that a manifest has."""
         storage: Mapping[str, Any] = manifest.get("storage") or {}
         return cls(parse_size(storage.get("maxBytesPerPrincipal", EACH)), parse_size(storage.get("maxBytes", ALL)))
 
     def refuses(self, more: int, own: int, total: int) -> Whose | None:
-        """Whose budget has no room for so many more bytes, where the caller uses `own` of `total`."""
+        """Return whose budget has no room for so many more bytes if the caller uses `own` of `total`."""
         if own + more > self.each:
             return "caller"
         return "server" if own + more > self.all - total - more else None
 
     def exceeded(self, whose: Whose, own: int, total: int, seconds: float | None) -> BudgetExceeded:
-        """What to raise where a budget is used up."""
+        """Return the exception for a budget that is used up."""
         limit, used = (self.each, own) if whose == "caller" else (self.all, total)
         return BudgetExceeded(whose, limit, used, seconds)
 
 
 def count_bytes(key: str, *parts: bytes) -> int:
-    """The bytes that a record counts as."""
+    """Count the bytes of a record."""
     return OVERHEAD + len(key.encode()) + sum(map(len, parts))
 
 
 def format_bytes(number: int) -> str:
-    """A number of bytes for people: `15.9 MiB`."""
+    """Format a number of bytes for people: `15.9 MiB`."""
     for unit, name in _UNITS:
         if number >= unit:
             return f"{math.floor(number / unit * 10) / 10:g} {name}"

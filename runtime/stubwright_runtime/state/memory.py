@@ -98,7 +98,7 @@ class MemoryStore:
         spare: bool = False,
         tracked: bool = False,
     ) -> bool:
-        """See the protocol; nobody else writes here, so that nothing needs to be tracked."""
+        """See the protocol; no other process writes here, so that nothing needs to be tracked."""
         del tracked
         self._sweep()
         now, name = self._clock(), (kind, key)
@@ -245,7 +245,7 @@ class MemoryStore:
         yield
 
     def __len__(self) -> int:
-        """How many records, marks and leases it remembers, also those that are over."""
+        """Return the number of records, marks and leases that it remembers, including those that are over."""
         return len(self._records) + sum(map(len, self._nonces.values())) + len(self._leases)
 
     def _all(self, kind: str, owner: str) -> list[tuple[str, _Entry]]:

@@ -18,7 +18,7 @@ MAX_NONCES: Final = 16_000
 
 
 def new_nonce() -> str:
-    """A mark for a new state. Those that are made later sort behind those that are made before."""
+    """Return a mark for a new state. Later marks sort behind earlier ones."""
     return f"{time.time_ns():020}.{secrets.token_hex(8)}"
 
 
@@ -37,7 +37,7 @@ class Nonces:
         self._oldest = ""
 
     def use_nonce(self, nonce: str, seconds: float) -> bool:
-        """Whether a mark comes for the first time; `seconds` is how long it must be remembered."""
+        """Tell whether a mark is new, and remember it for `seconds`."""
         self.expire()
         if len(self._ends) >= self._most:
             self._forget_half()
@@ -53,7 +53,7 @@ class Nonces:
             del self._ends[first]
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """Return the number of marks that are remembered."""
         return len(self._ends)
 
     def _forget_half(self) -> None:

@@ -25,10 +25,10 @@ PATIENCE: Final = 5.0
 """Seconds that one request waits for the store, in all."""
 
 _BRISK: Final = 1.0
-"""Seconds in which a store that is well answers; such a wait does not count, and says nothing where it is in vain."""
+"""Seconds in which a store that is well answers; such a wait does not count, and says nothing if it is in vain."""
 
 _REST: Final = 2.0
-"""Seconds after an exchange without an answer in which nobody else tries."""
+"""Seconds after an exchange without an answer in which no other is tried."""
 
 _UNSENT: Final = (ConnectionRefusedError, FileNotFoundError)
 """Causes of a failure that say that nothing was sent."""
@@ -66,7 +66,7 @@ _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 
 
 def one_deadline() -> Within[_Budget | None]:
-    """The length of one request, all of whose waits for a store count together."""
+    """Bound all waits for a store in one request together."""
     return Within(_BUDGET, _Budget())
 
 
@@ -84,7 +84,7 @@ class Outages:
 
         Args:
             url: What the log calls it.
-            failures: What an exchange raises where it fails.
+            failures: What an exchange raises if it fails.
             refusals: Those by which the store says no; the first is what it says where there is no class for that.
             clock: Tells the time in seconds.
         """
@@ -101,7 +101,7 @@ class Outages:
 
     @asynccontextmanager
     async def exchange(self, *, writes: bool) -> AsyncGenerator[None, None]:
-        """The length of one exchange.
+        """Bound one exchange, and note whether the store answered.
 
         Raises:
             StateLost: There was no answer, or one that is none.
@@ -152,7 +152,7 @@ class Outages:
             )
 
     def found(self, *, writes: bool = False) -> None:
-        """Take note of an answer; where the store refused something, the outage ends when it keeps something again."""
+        """Take note of an answer; if the store refused something, the outage ends when it keeps something again."""
         self._quiet_until = float("-inf")
         if self._is_lost and (writes or not self._has_refused):
             self._is_lost = False
@@ -160,7 +160,7 @@ class Outages:
 
 
 def _comes_of(error: BaseException | None, *kinds: type[BaseException]) -> bool:
-    """Whether an exception is one of these, or one of these led to it."""
+    """Tell whether an exception is one of these, or was caused by one."""
     while error is not None:
         if isinstance(error, kinds):
             return True

@@ -1,7 +1,7 @@
 """The store in Redis or Valkey: all processes that serve one manifest see the same, and it outlives them.
 
 Takes and gives what the protocol says. Each method is one command or one script, so that it happens whole or not at
-all, and none is sent twice: whether one that got no answer was heard, nobody knows, and `StateLost` says so. What lies
+all, and none is sent twice: whether one without an answer was executed is unknown, and `StateLost` says so. What lies
 there is encrypted, and its names are digests: who reads Redis learns nothing of it, and who writes there makes nothing
 of it.
 """
@@ -47,7 +47,7 @@ _ESCAPED: Final = r"\\\g<0>"
 """What means something in a pattern of channels, and what it becomes so that it does not."""
 
 _CONNECTIONS: Final = 64
-"""Connections of one process, at most; whoever needs another waits."""
+"""Connections of one process, at most; an exchange that needs another waits."""
 
 _READY: Final = 1.0
 """Seconds that a start waits for the store, before it goes on without."""
@@ -78,7 +78,7 @@ _MANY: Final = 64
 
 
 def redis_store(url: str, package: Package) -> RedisStore:
-    """The store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
+    """Return a store at the URL of a Redis or Valkey server. Raises StoreConfigurationError."""
     redis = _import_library("redis.asyncio")
     no_retry = redis.retry.Retry(_import_library("redis.backoff").NoBackoff(), 0)
     errors = _import_library("redis.exceptions")
@@ -125,13 +125,13 @@ def redis_store(url: str, package: Package) -> RedisStore:
 
 
 def _import_library(name: str) -> Any:
-    """A module of the library, by its name: a package is whole without it, as long as nobody wants Redis."""
+    """Import a module of the library by its name: a package works without it unless Redis is used."""
     with Extra("redis", "state in Redis"):
         return importlib.import_module(name)
 
 
 def _parse_keys(text: str) -> list[bytes]:
-    """The keys in a text. Raises ValueError."""
+    """Return the keys in a text. Raises ValueError."""
     keys = [urlsafe_b64decode(word.replace("+", "-").replace("/", "_")) for word in text.split()]
     if any(len(key) < MIN_KEY_BYTES for key in keys):
         raise ValueError(f"one has fewer than {MIN_KEY_BYTES} bytes")
@@ -469,7 +469,7 @@ class RedisStore:
         return self._budget.each, self._budget.all
 
     def _check_budget(self, result: Any) -> Any:
-        """What a script gave. Raises BudgetExceeded."""
+        """Return the result of a script. Raises BudgetExceeded."""
         if is_list(result):
             own, total, wait = map(int, result[1:])
             seconds = None if wait == _NEVER else wait / 1000
@@ -480,7 +480,7 @@ class RedisStore:
         return self._name("roster", f"{payer} {part_of(name)}")
 
     async def _all(self, kind: str, owner: str, part: str) -> list[tuple[_Version, bytes]]:
-        """One part of all of a kind that an owner has, opened, the oldest first."""
+        """Return one part of all records of a kind and an owner, decrypted, the oldest first."""
         entries: list[tuple[int, _Version, bytes]] = []
         for name, ciphertext, version, created, roster, final in await self._script(
             "owned", [self._name(f"{kind}s", owner)], [part], writes=False
@@ -493,12 +493,12 @@ class RedisStore:
         return [(current, plaintext) for _, current, plaintext in sorted(entries, key=lambda entry: entry[0])]
 
     def _version(self, name: str, version: bytes | None, roster: bytes | None, final: bytes | None) -> _Version:
-        """A version as Redis has it. Raises StateLost where somebody else wrote it."""
+        """Return a version as Redis has it. Raises StateLost if somebody else wrote it."""
         roster_name, is_final = ((field or b"").decode(errors="replace") for field in (roster, final))
         return _Version(name, self._number(version), roster_name, is_final)
 
     async def _read(self, name: str, ciphertext: bytes) -> Roster:
-        """A roster as it was read."""
+        """Parse a roster that was read."""
         plaintext = await self._decrypt(ciphertext, name) if ciphertext else None
         if plaintext is None:
             return Roster()
@@ -514,9 +514,9 @@ class RedisStore:
         roster: str,
         edit: Callable[[Roster, int], bool],
     ) -> Any:
-        """Change a roster and what it vouches for in one step; 0 where `edit` finds that there is nothing to do.
+        """Change a roster and what it vouches for in one step; 0 if `edit` finds that there is nothing to do.
 
-        A roster that was put back is first made anew, so that whoever comes later is not taken in by it.
+        A roster that was put back is first made anew, so that later readers are not misled by it.
         """
         turn = self._turns.setdefault(roster, asyncio.Lock())
         while True:
@@ -539,7 +539,7 @@ class RedisStore:
     async def _enrol(
         self, script: str, names: Sequence[str], arguments: Sequence[Any], name: str, before: bytes, roster: Roster
     ) -> Any:
-        """What a script gives that puts a roster in the place of another; `None` where that is not there any more."""
+        """Replace a roster by another in a script, and return its result; `None` if the old one is gone."""
         roster.number += 1
         channel = f"{self.prefix}:topic:{_NUMBERS}"
         note = await self._encrypt(json.dumps([name, roster.number, roster.end]).encode(), channel)
@@ -552,7 +552,7 @@ class RedisStore:
         return result
 
     async def _forget_unused(self, roster: Roster) -> None:
-        """Forget records without an end that are over, since nobody used them."""
+        """Forget records without an end that are over, since they were not used."""
         endless = [name for name, entry in roster.records.items() if entry.end is None]
         if len(endless) < _MANY:
             return
@@ -569,7 +569,7 @@ class RedisStore:
             return await self._scripts[script](keys=names, args=arguments)
 
     def _number(self, field: bytes | None) -> int:
-        """A number in Redis. Raises StateLost where somebody else wrote it."""
+        """Return a number in Redis. Raises StateLost if somebody else wrote it."""
         if field is None or not _NUMBER.fullmatch(field):
             self._outages.unreadable("a number of a record is not a number")
             raise StateLost(f"what {self.url} holds is not as it was kept")

@@ -57,12 +57,12 @@ class Roster:
 
     @classmethod
     def load(cls, data: bytes) -> Roster:
-        """What `dumped` gave."""
+        """Parse the output of `dump`."""
         number, over, oldest, records, nonces = json.loads(data)
         return cls(number, over, oldest, {name: Entry(*entry) for name, entry in records.items()}, nonces)
 
     def dump(self) -> bytes:
-        """The roster as JSON."""
+        """Return the roster as JSON."""
         fields = [self.number, self.over, self.oldest, self.records, self.nonces]
         return json.dumps(fields, separators=(",", ":")).encode()
 
@@ -73,7 +73,7 @@ class Roster:
         return None if is_endless else self.over
 
     def holds(self, name: str, version: int, now: int) -> bool:
-        """Whether this is the newest version of a record that is there."""
+        """Tell whether this is the newest version of a record in it."""
         entry = self.records.get(name)
         return entry is not None and entry.version == version and (entry.end is None or now <= entry.end)
 
@@ -83,7 +83,7 @@ class Roster:
         self._lasts(over)
 
     def use_nonce(self, nonce: str, end: int) -> bool:
-        """Whether a mark comes for the first time."""
+        """Tell whether a mark is new, and remember it."""
         if nonce in self.nonces or nonce <= self.oldest:
             return False
         if len(self.nonces) >= MAX_NONCES:
@@ -115,7 +115,7 @@ class Seen:
         self._numbers: OrderedDict[str, tuple[int, int | None]] = OrderedDict()
 
     def number(self, roster: str, now: int | None = None) -> int:
-        """The number of a roster that it has at least; 0 where nothing is known of it, or all in it is over."""
+        """Return the lowest number that a roster can have; 0 if nothing is known of it, or all in it is over."""
         number, end = self._numbers.get(roster, (0, None))
         if end is None or now is None or now <= end:
             return number
@@ -132,11 +132,11 @@ class Seen:
             self._numbers.popitem(last=False)
 
     def make_empty(self, roster: str, now: int) -> Roster:
-        """A roster in the place of one that was put back or taken away: nothing is there, and all marks are spent."""
+        """Return an empty roster in place of one that was put back or removed; all marks count as spent."""
         number, end = self._numbers[roster]
         return Roster(number, over=now + _LONG if end is None else end, oldest=new_nonce())
 
 
 def part_of(name: str) -> int:
-    """Which of a principal's rosters something is in."""
+    """Return the number of the principal's roster that something is in."""
     return hashlib.sha256(name.encode()).digest()[0] % PARTS

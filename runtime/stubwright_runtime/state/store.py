@@ -1,7 +1,7 @@
 """The store: where a server keeps what outlives a request.
 
 One protocol, two kinds: `memory://` is this process, and `redis://` is shared by all processes that serve the same
-manifest, and outlives them. Whoever keeps something need not know which of the two it is.
+manifest, and outlives them. Their users need not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RETRY_AFTER: Final = 5
 
 
 class StateLost(Exception):
-    """The store cannot be reached, so that nobody knows what it holds.
+    """The store cannot be reached, so that its content is unknown.
 
     Its text is for the log; callers get `lost_message`.
 
@@ -37,7 +37,7 @@ class StateLost(Exception):
 
 
 def describe_lost_state(*, is_unknown: bool) -> str:
-    """What every caller is told while the store cannot be reached."""
+    """Return the text for all callers while the store cannot be reached."""
     if is_unknown:
         what, then = "it is unknown how much of this was done", "Check that, and try again"
     else:
@@ -46,7 +46,7 @@ def describe_lost_state(*, is_unknown: bool) -> str:
 
 
 def find_state_lost(error: BaseException) -> StateLost | None:
-    """The `StateLost` that an exception is, or that a group (of a task group) holds beside nothing else."""
+    """Return the `StateLost` that an exception is, or that is alone in its group (of a task group)."""
     if is_group(error):
         losses = [find_state_lost(loss) for loss in error.exceptions]
         return max((loss for loss in losses if loss is not None), key=_unknown) if all(losses) else None
@@ -55,7 +55,7 @@ def find_state_lost(error: BaseException) -> StateLost | None:
 
 @contextmanager
 def after_a_change() -> Generator[None, None, None]:
-    """What follows something that was kept: where it fails, nobody may be told that nothing was done."""
+    """Mark a loss of the store in the block as of unknown outcome: something was kept before it."""
     try:
         yield
     except StateLost as error:
@@ -132,11 +132,11 @@ class Store(Protocol):
 
         Args:
             kind: What it is, such as `task`.
-            key: What it is found by, among those of its kind; nobody may have used it.
+            key: What it is found by, among those of its kind; it must be new.
             data: What to keep.
             owner: Whose it is; `owned` finds it by that.
             ttl: Seconds after which it is over.
-            idle: Seconds after which it is over where nobody has read or replaced it.
+            idle: Seconds after which it is over if it was not read or replaced.
             most: How much of this kind one owner may have.
             payer: Whose budget it counts against; by default the owner's.
             head: What `heads` gives of it without reading the data.
@@ -153,11 +153,11 @@ class Store(Protocol):
         ...
 
     async def get(self, kind: str, key: str) -> Record | None:
-        """What is kept; `None` where there is nothing, or it is over. Reading is use, as `idle` counts it."""
+        """Return a record; `None` if there is none, or it is over. This is use for `idle`."""
         ...
 
     async def size(self, kind: str, key: str) -> int | None:
-        """How many bytes something takes where it is kept; `None` where there is nothing. That is no use for `idle`."""
+        """Return how many bytes something takes; `None` if it is not there. This is not use for `idle`."""
         ...
 
     async def replace(
@@ -171,7 +171,7 @@ class Store(Protocol):
         payer: str | None = None,
         final: bool = False,
     ) -> bool:
-        """Keep `data` in the place of what had this version; whether that was still there. Replacing is use.
+        """Replace what had this version by `data`, and tell whether it was still there. This is use for `idle`.
 
         Args:
             kind: What it is.
@@ -188,15 +188,15 @@ class Store(Protocol):
         ...
 
     async def delete(self, kind: str, key: str, *, payer: str | None = None) -> bool:
-        """Keep it no longer; whether it was there. `payer` is as in `replace`."""
+        """Keep it no longer, and tell whether it was there. `payer` is as in `replace`."""
         ...
 
     async def owned(self, kind: str, owner: str) -> list[tuple[str, Record]]:
-        """All of a kind that an owner has, with its keys, the oldest first. That is no use, as `idle` counts it."""
+        """Return all records of a kind and an owner with their keys, the oldest first. This is not use for `idle`."""
         ...
 
     async def heads(self, kind: str, owner: str) -> list[bytes]:
-        """The heads of all of a kind that an owner has, the oldest first. That is no use, as `idle` counts it."""
+        """Return the heads of all records of a kind and an owner, the oldest first. This is not use for `idle`."""
         ...
 
     async def use_nonce(self, nonce: str, seconds: float, *, payer: str = "") -> bool:
@@ -212,7 +212,7 @@ class Store(Protocol):
         ...
 
     async def hold(self, name: str, holder: str, seconds: float) -> bool:
-        """Take a lease for so many seconds, or renew it; whether no other holder has it."""
+        """Take a lease for so many seconds, or renew it, and tell whether no other holder has it."""
         ...
 
     async def release(self, name: str, holder: str) -> None:
@@ -220,11 +220,11 @@ class Store(Protocol):
         ...
 
     async def members(self, name: str) -> frozenset[str]:
-        """All members of a set."""
+        """Return all members of a set."""
         ...
 
     async def switch(self, name: str, member: str, *, on: bool) -> bool:
-        """Put a member into a set, or take it out; whether that changed the set."""
+        """Put a member into a set, or take it out, and tell whether that changed the set."""
         ...
 
     async def publish(self, topic: str, data: bytes) -> None:
@@ -236,17 +236,17 @@ class Store(Protocol):
         ...
 
     async def secrets(self) -> Sequence[bytes]:
-        """Keys of 32 bytes that all processes with this store know, and nobody else, the newest first."""
+        """Return the keys of 32 bytes that all processes with this store share, and only they, the newest first."""
         ...
 
     def exchange(self, *, writes: bool) -> AbstractAsyncContextManager[None]:
-        """The length of one exchange over `pool`, which has the store's own deadline. Raises StateLost."""
+        """Bound one exchange over `pool` by the store's own deadline. Raises StateLost."""
         ...
 
     async def check(self) -> bool:
-        """Whether the store can be reached."""
+        """Tell whether the store can be reached."""
         ...
 
     def run(self) -> AbstractAsyncContextManager[None]:
-        """The length of a stay in which others' words are heard; it may be entered again when it is over."""
+        """Listen to other processes during the block; it may be entered again after its end."""
         ...

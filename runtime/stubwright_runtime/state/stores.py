@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def store_at(url: str, package: Package) -> Store:
-    """The store at a URL.
+    """Return the store at a URL.
 
     Args:
         url: `memory://`, or `redis://…`, `rediss://…` or `unix://…` as the library `redis` takes it. There, `?prefix=…`

@@ -60,32 +60,32 @@ class TaskChannel:
         await self._connections.progress(self._task.id, done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
-        """Tell it, or write it to the server's log where there is no connection to tell."""
+        """Send it, or write it to the server's log if there is no connection."""
         if not await self._connections.log(self._task.id, level, data, logger):
             text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
             self._log.log(_LEVELS[level], "%s: %s", logger or self._task.tool, text)
 
     async def subscribe(self, uri: str) -> None:
-        """Nothing to do: no task subscribes."""
+        """Do nothing: no task subscribes."""
 
     async def release(self) -> None:
-        """Nothing to do: no stream waits."""
+        """Do nothing: no stream waits."""
 
     async def request(self, request: types.ServerRequest, result: type[Any]) -> NoReturn:
-        """Questions of tasks are no requests. Raises RuntimeError."""
+        """Raise RuntimeError: questions of tasks are no requests."""
         raise RuntimeError(
             f"a task cannot send {request.method} for a {result.__name__}"
         )  # its rounds keep questions instead
 
     async def asked_to_visit(self, elicitation: str) -> None:
-        """Nothing to do: whoever hears of the task hears of its questions."""
+        """Do nothing: a client that is notified of the task gets its questions."""
 
     async def visited(self, elicitation: str) -> bool:
-        """Tell that all is done at a URL, where there is a connection to tell."""
+        """Notify that all is done at a URL, if there is a connection."""
         return await self._connections.visited(self._task.id, elicitation)
 
 
 def _describe_progress(done: float, total: float | None, message: str | None) -> str:
-    """Progress in words: `3 of 10: packing`."""
+    """Describe progress in words: `3 of 10: packing`."""
     progress = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return (progress if message is None else f"{progress}: {message}")[:_MAX_CHARACTERS]

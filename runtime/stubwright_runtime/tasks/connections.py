@@ -1,7 +1,7 @@
 """The connections of 2025-11-25 that tasks were made on, as long as these go on.
 
 Takes a task and the way to its client; tells that of progress, of messages, and of each new status (MCP 2025-11-25,
-basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). Whether anybody hears it, nobody knows.
+basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). A client may not receive them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TaskConnection(Protocol):
         ...
 
     def wants(self, level: LogLevel) -> bool:
-        """Whether it wants messages of this level."""
+        """Tell whether it wants messages of this level."""
         ...
 
     async def tell(self, notification: types.Notification[Any, Any]) -> None:
@@ -67,13 +67,13 @@ class TaskConnections:
         self._group: TaskGroup | None = None
 
     def open(self, task: Task, connection: TaskConnection) -> None:
-        """Tell a client of a task from now on."""
+        """Notify a client of a task from now on."""
         if self._group is not None:
             self._connections[task.id] = connection
             self._group.start_soon(self._follow, task.end(), connection)
 
     async def progress(self, task: str, done: float, total: float | None, message: str | None) -> None:
-        """Tell of progress."""
+        """Notify of progress."""
         connection = self._connections.get(task)
         if connection is not None and connection.token is not None:
             params = types.ProgressNotificationParams(
@@ -82,7 +82,7 @@ class TaskConnections:
             await connection.tell(types.ProgressNotification(params=params))
 
     async def log(self, task: str, level: LogLevel, data: Any, name: str | None) -> bool:
-        """Tell a message; whether there is a client to tell."""
+        """Send a message, and tell whether there is a client for it."""
         connection = self._connections.get(task)
         if connection is None:
             return False
@@ -94,7 +94,7 @@ class TaskConnections:
         return True
 
     async def visited(self, task: str, elicitation: str) -> bool:
-        """Tell that all is done at the URL of a question; whether there is a client to tell."""
+        """Notify that all is done at the URL of a question, and tell whether there is a client for it."""
         connection = self._connections.get(task)
         if connection is None:
             return False
@@ -104,7 +104,7 @@ class TaskConnections:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which clients are told."""
+        """Notify clients during the block."""
         async with anyio.create_task_group() as group:
             self._group = group
             try:

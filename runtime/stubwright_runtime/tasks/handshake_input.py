@@ -48,7 +48,7 @@ class InputRequester:
 
         Raises:
             MCPError: The client cannot be asked.
-            StateLost: Nobody knows whether the answer is kept.
+            StateLost: It is unknown whether the answer is kept.
         """
         key, question = next(iter(task.pending.items()))
         answers: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ class InputRequester:
                     try:
                         current = await self._tasks.task_store.find(task.id)
                     except StateLost:
-                        continue  # whoever is asked may still answer
+                        continue  # the client may still answer
                     if current is None or key not in current.pending:
                         asking.cancel()
         if failures:
@@ -80,7 +80,7 @@ class InputRequester:
 
 
 async def _send(ctx: ServerRequestContext[Any, Any], task: Task, question: Question) -> dict[str, Any]:
-    """What the client answers to a question; one that fits nothing where it refuses, so that it is asked again."""
+    """Return the client's answer to a question; if it refuses, one that does not fit, so that it is asked again."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.related(task.id)}
     request = cast("types.ServerRequest", _InputRequest(method=question.request["method"], params=params))

@@ -40,7 +40,7 @@ class TaskInputRequests(InputRequests):
         return False
 
     async def url_question(self, elicitation: str | None = None) -> str | None:
-        """The id of a question that opens a URL: in each run the same, since the handler begins anew."""
+        """Return the id of a question that opens a URL: the same in each run, since the handler begins anew."""
         if Revision.of(self.revision).has("stateless"):
             return None
         self._visits += 1

@@ -53,7 +53,7 @@ class Listener:
 
     @asynccontextmanager
     async def sending(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which the client is told."""
+        """Notify the client during the block."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._send_changes)
             try:
@@ -62,7 +62,7 @@ class Listener:
                 group.cancel_scope.cancel()
 
     async def _send_changes(self) -> None:
-        """Tell of each task as it is, and then of each change."""
+        """Send each task's state, and then each change."""
         last_sent: dict[str, dict[str, Any]] = {}
         await self._acknowledged.wait()
         with self._task_store.watching(self._names) as changed:

@@ -156,7 +156,7 @@ class Methods:
             raise missing_tasks_extension()
 
     async def _find(self, ctx: ServerRequestContext[Any, Any], name: str | None = None) -> Task:
-        """The task that a request is about. Whether it is over with, another's, or never was, nobody is told."""
+        """Return the task of a request. The error does not say whether it is over, another's, or never was."""
         task_id = _TaskRequest.model_validate(ctx.params or {}, by_name=False).task_id if name is None else name
         task = await self._tasks.task_store.find(task_id)
         if task is None or not self._may_see(ctx, task):
@@ -199,7 +199,7 @@ class Methods:
         )
 
     async def _end(self, ctx: ServerRequestContext[Any, Any]) -> Task:
-        """A task when it is over."""
+        """Wait for the end of a task, and return it."""
         task = await self._find(ctx)
         with self._tasks.task_store.watching([task.id]) as changed:
             while not task.is_over:
@@ -215,7 +215,7 @@ class Methods:
     async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
         cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
         principal, connection = self._server.core.principal(over_http=ctx.request is not None), self._connection(ctx)
-        if principal.kind == "anonymous" and connection.session is None:  # whoever knows none of its ids hears of none
+        if principal.kind == "anonymous" and connection.session is None:  # only ids give access
             return {"tasks": []}
         tasks = await self._tasks.task_store.owned(owner_of(principal, connection, ctx.protocol_version))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
@@ -264,7 +264,7 @@ class Methods:
         for name in names:
             try:
                 known.append((await self._find(ctx, name)).id)
-            except ProtocolError:  # nobody is told what is not there
+            except ProtocolError:  # the client is not told what is not there
                 continue
         listener = Listener(ctx, self._tasks.task_store, known)
         async with listener.sending():
@@ -276,7 +276,7 @@ async def _placeholder_handler(_ctx: object, _params: object) -> types.EmptyResu
 
 
 def add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server says of itself, with its tasks, as far as the revision has them."""
+    """Return what the server says of itself, with its tasks, as far as the revision has them."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
         extensions: dict[str, Any] = capabilities.get("extensions") or {}
@@ -287,14 +287,14 @@ def add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, An
 
 
 def _subscribed_task_ids(params: object) -> list[str]:
-    """The tasks that a client wants to hear of."""
+    """Return the tasks that a client wants to be notified of."""
     wanted = params.get("notifications") if is_mapping(params) else None
     names = wanted.get("taskIds") if is_mapping(wanted) else None
     return list(dict.fromkeys(name for name in names if isinstance(name, str))) if is_list(names) else []
 
 
 def _position(task: Task) -> tuple[str, str]:
-    """Where a task is in the list, which says nothing of its id."""
+    """Return the position of a task in the list, which reveals nothing of its id."""
     return f"{task.created:020.6f}", hashlib.sha256(task.id.encode()).hexdigest()
 
 

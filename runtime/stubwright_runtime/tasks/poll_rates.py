@@ -22,11 +22,11 @@ class PollRates:
     """The requests of each principal."""
 
     def __init__(self) -> None:
-        """Nobody has asked yet."""
+        """Start without requests."""
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, principal: str) -> float:
-        """Count a request; the seconds until the next one may be made, where this one may not."""
+        """Count a request, and return the seconds until the next one may be made; 0 if this one may."""
         now = time.monotonic()
         left, since = self._left.pop(principal, (float(BURST), now))
         left = min(float(BURST), left + (now - since) * PER_SECOND)

@@ -70,7 +70,7 @@ class Task:
         tries: How often each question was asked.
         pending: What it waits for, by the keys on the wire.
         used: All keys that there were on the wire; none stands for two requests.
-        run: Who runs it; also whoever died over it.
+        run: The run that works on it; also one whose process crashed.
         deaths: How many died over it.
     """
 
@@ -108,7 +108,7 @@ class Task:
         return self.status in OVER
 
     def move(self, status: Status, message: str | None = None, **changes: Any) -> Task:
-        """The task in another status; only one that needs input waits for anything.
+        """Return the task in another status; only one that needs input waits for anything.
 
         Raises:
             ValueError: There is no way from here to there.
@@ -120,7 +120,7 @@ class Task:
         return replace(self, status=status, message=message, **changes)
 
     def wait_for(self, requests: Mapping[str, Mapping[str, Any]], **changes: Any) -> Task:
-        """The task as it waits for answers, by the names of the questions; each has a key that was never used."""
+        """Return the task waiting for answers, by the names of the questions; each has a key that was never used."""
         pending: dict[str, Question] = {}
         for name, request in requests.items():
             key, number = name, 1
@@ -132,7 +132,7 @@ class Task:
         return self.move("input_required", "It waits for input.", pending=pending, used=used, run=None, **changes)
 
     def answer(self, responses: Mapping[str, Any]) -> Task | None:
-        """The task with answers to what it waits for; `None` where they are to nothing of that."""
+        """Return the task with answers to what it waits for; `None` if none of them is to that."""
         given = {self.pending[key].name: response for key, response in responses.items() if key in self.pending}
         if not given or self.status != "input_required":
             return None
@@ -143,16 +143,16 @@ class Task:
         return self.move("working", answers=answers)
 
     def end(self) -> Task:
-        """The task without what only its run needs."""
+        """Return the task without what only its run needs."""
         return replace(self, arguments={}, answers={}, done={}, tries={}, capabilities=None, trace={})
 
     def dump_head(self) -> bytes:
-        """What a list says of the task, and whose it is, as JSON; `loaded` takes it."""
+        """Return the list's view of the task, and its owner, as JSON; `load` takes it."""
         principal = replace(self.principal, claims={})
         return replace(self.end(), principal=principal, pending={}, used=(), error=None).dump()
 
     def dump(self) -> bytes:
-        """The task as JSON."""
+        """Return the task as JSON."""
         data = {field_.name: getattr(self, field_.name) for field_ in dataclasses.fields(self)}
         data["principal"] = {
             "kind": self.principal.kind,
@@ -167,7 +167,7 @@ class Task:
 
     @classmethod
     def load(cls, data: bytes) -> Task:
-        """The task in JSON that `dumped` gave."""
+        """Parse the output of `dump`."""
         fields: dict[str, Any] = json.loads(data)
         principal: dict[str, Any] = fields.pop("principal")
         fields["principal"] = replace(Principal(**principal), scopes=frozenset(principal["scopes"]))

@@ -1,7 +1,7 @@
-"""The runs of tasks: who runs one has a lease on it, and whoever dies over one loses it.
+"""The runs of tasks: the process that runs one has a lease on it, and loses it if it crashes.
 
 Takes ids of tasks; runs their handlers, and keeps how that ends. A task whose runner died is run again where its tool
-says `idempotentHint`, and has failed else: nobody knows how far it came.
+says `idempotentHint`; otherwise it fails, since how far it came is unknown.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Runs:
         await self._fail(attempt, types.INTERNAL_ERROR, text)
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
-        """Fail with what the handler raised, where that is an error of the protocol; else only the log learns it."""
+        """Fail with what the handler raised, if that is an error of the protocol; otherwise only the log learns it."""
         raised = inner(error, MCPError)
         if raised is not None:
             attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"
@@ -364,7 +364,7 @@ class Runs:
 
 @contextmanager
 def _span(attempt: _Attempt) -> Generator[None, None, None]:
-    """The length of a run, as OpenTelemetry hears of it: a span of the trace in which the task was made."""
+    """Trace a run with OpenTelemetry: a span of the trace in which the task was made."""
     task, tracer = attempt.task, get_tracer("stubwright")
     attributes = {**describe_request("tools/call", {"name": task.tool}), "mcp.protocol.version": task.revision}
     with tracer.start_as_current_span(
@@ -383,7 +383,7 @@ def _span(attempt: _Attempt) -> Generator[None, None, None]:
 
 
 def _is_run_by(task: Task, attempt: _Attempt) -> bool:
-    """Whether a task is still run by this run."""
+    """Tell whether a task is still run by this run."""
     return task.run == attempt.holder and task.status == "working"
 
 

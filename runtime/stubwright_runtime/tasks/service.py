@@ -107,7 +107,7 @@ class Tasks:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which tasks are run here, and clients hear of theirs."""
+        """Run tasks, and notify clients of theirs, during the block."""
         async with self._connections.running(), self.engine.run(self.work) if self.works else nullcontext():
             yield
 
@@ -115,7 +115,7 @@ class Tasks:
         """Give answers to what a task waits for; it goes on where all are there. Others are left aside.
 
         Raises:
-            StateLost: Nobody knows whether they are kept.
+            StateLost: It is unknown whether they are kept.
         """
         changed = await self.task_store.change(task.id, lambda now: now.answer(responses))
         if changed is not None and changed.status == "working":
@@ -123,10 +123,10 @@ class Tasks:
                 await self.engine.submit(task.id)
 
     async def look(self, task: Task) -> None:
-        """Have a task worked at that nobody works at: whoever did died, or was told of it in vain.
+        """Have an abandoned task worked at: its process crashed, or was told of it in vain.
 
         Raises:
-            StateLost: Nobody knows whether somebody does.
+            StateLost: It is unknown whether a process does.
         """
         if task.status != "working" or self.task_store.now() - task.updated < LEASE:
             return
@@ -138,7 +138,7 @@ class Tasks:
             await self.engine.submit(task.id)
 
     def beginning(self, request: Request, tool: Tool) -> Proceed | None:
-        """What makes a task of a call; `None` where the call is answered with its result.
+        """Return the function that makes a task of a call; `None` if the call is answered with its result.
 
         Raises:
             ProtocolError: The tool runs only as a task, or never, and the caller wants it otherwise.
@@ -215,13 +215,13 @@ class Tasks:
 
 
 def declares_tasks(connection: TaskConnection) -> bool:
-    """Whether a client of 2026-07-28 knows tasks."""
+    """Tell whether a client of 2026-07-28 knows tasks."""
     capabilities = connection.capabilities
     return capabilities is not None and wire.EXTENSION in (capabilities.get("extensions") or {})
 
 
 def missing_tasks_extension() -> ProtocolError:
-    """What a client of 2026-07-28 is told that does not (the extension, "Capability Negotiation")."""
+    """Return the error for a client of 2026-07-28 without tasks (the extension, "Capability Negotiation")."""
     return ProtocolError(
         types.MISSING_REQUIRED_CLIENT_CAPABILITY,
         f"This needs a client with the extension {wire.EXTENSION!r}",
@@ -230,7 +230,7 @@ def missing_tasks_extension() -> ProtocolError:
 
 
 def owner_of(principal: Principal, connection: TaskConnection, revision: str) -> str:
-    """Whose a task is: without a token, over HTTP, that of the session that it was made in."""
+    """Return whose a task is: without a token, over HTTP, that of the session that it was made in."""
     if principal.kind != "anonymous" or Revision.of(revision).has("stateless"):
         return principal.key
     return json.dumps([principal.key, connection.session])
@@ -246,6 +246,6 @@ def _task_required(tool: Tool, is_stateless: bool) -> ProtocolError:
 
 
 def _limit_ttl(most: float, asked: Any) -> float:
-    """The seconds that a task is kept: what the client asks for, as far as the manifest lets it."""
+    """Return the seconds for which a task is kept: as long as the client asks, within the manifest's bound."""
     wanted: float | None = None if asked is None else asked.get("ttl")
     return most if wanted is None else min(most, max(_MIN_TTL, wanted / 1000))

@@ -43,10 +43,10 @@ class TaskStore:
         store.hear(_TOPIC, self._hear)
 
     async def create(self, task: Task, most: int) -> bool:
-        """Keep a new task; whether its caller had fewer than `most` of this tool under way.
+        """Keep a new task, and tell whether its caller had fewer than `most` of this tool under way.
 
         Raises:
-            StateLost: Nobody knows whether it is kept.
+            StateLost: It is unknown whether it is kept.
             BudgetExceeded: There is no room for it.
         """
         payer = task.principal.key
@@ -69,12 +69,12 @@ class TaskStore:
         await self._store.delete(_SLOT, task.id)
 
     async def find(self, name: str) -> Task | None:
-        """The task with this id. Raises StateLost."""
+        """Return the task with this id. Raises StateLost."""
         record = await self._store.get(_TASK, name)
         return None if record is None else Task.load(record.data)
 
     async def owned(self, owner: str) -> list[Task]:
-        """What a list says of all tasks of an owner, the oldest first. Raises StateLost."""
+        """Return the heads of all tasks of an owner, the oldest first. Raises StateLost."""
         tasks = [Task.load(head) for head in await self._store.heads(_TASK, owner)]
         return sorted(tasks, key=lambda task: (task.created, task.id))
 
@@ -83,13 +83,13 @@ class TaskStore:
 
         Args:
             name: Its id.
-            make: Makes the new one of what it is now; `None` where it stays. May be called several times.
+            make: Makes the new one of what it is now; `None` if it stays. May be called several times.
 
         Returns:
-            The new one; `None` where nothing changed.
+            The new one; `None` if nothing changed.
 
         Raises:
-            StateLost: Nobody knows whether it changed.
+            StateLost: It is unknown whether it changed.
             BudgetExceeded: There is no room for it; a task always ends.
         """
         while True:
@@ -122,13 +122,13 @@ class TaskStore:
         Args:
             task: The task.
             result: The result, in the newest revision's form.
-            make: Makes the new task, with the name of its result; `None` where it stays.
+            make: Makes the new task, with the name of its result; `None` if it stays.
 
         Returns:
-            The new one; `None` where nothing changed.
+            The new one; `None` if nothing changed.
 
         Raises:
-            StateLost: Nobody knows whether it changed.
+            StateLost: It is unknown whether it changed.
             BudgetExceeded: There is no room for the result.
             TypeError: The result is no JSON.
         """
@@ -141,14 +141,14 @@ class TaskStore:
         return changed
 
     async def result(self, task: Task) -> dict[str, Any] | None:
-        """The result of a task; `None` where it has none, or it is over with it. Raises StateLost."""
+        """Return the result of a task; `None` if it has none, or it is over with it. Raises StateLost."""
         record = None if task.result is None else await self._store.get(_RESULT, task.result)
         result: dict[str, Any] | None = None if record is None else json.loads(record.data)
         return result
 
     @contextmanager
     def watching(self, names: Iterable[str]) -> Generator[asyncio.Event, None, None]:
-        """An event that is set when one of these tasks may have changed; whoever waits clears it."""
+        """Yield an event that is set when one of these tasks may have changed; the one who waits clears it."""
         changed = asyncio.Event()
         watched = [*names]
         for name in watched:

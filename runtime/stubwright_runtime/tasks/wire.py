@@ -32,12 +32,12 @@ class TaskNotification(types.Notification[dict[str, Any], str]):
 
 
 def related(task: str) -> dict[str, Any]:
-    """The `_meta` of what belongs to a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
+    """Return the `_meta` of what belongs to a task (MCP 2025-11-25, "Associating Task-Related Messages")."""
     return {RELATED: {"taskId": task}}
 
 
 def to_handshake_task(task: Task) -> dict[str, Any]:
-    """A task (MCP 2025-11-25, schema, `Task`)."""
+    """Convert a task (MCP 2025-11-25, schema, `Task`)."""
     return {
         **_common_fields(task, "failed" if task.is_error else task.status),
         "ttl": _to_milliseconds(task.ttl),
@@ -46,7 +46,7 @@ def to_handshake_task(task: Task) -> dict[str, Any]:
 
 
 def to_task(task: Task) -> dict[str, Any]:
-    """A task (the extension, `Task`)."""
+    """Convert a task (the extension, `Task`)."""
     return {
         **_common_fields(task, task.status),
         "ttlMs": _to_milliseconds(task.ttl),
@@ -55,7 +55,7 @@ def to_task(task: Task) -> dict[str, Any]:
 
 
 def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A task with what its status brings along (the extension, `DetailedTask`)."""
+    """Convert a task, including what its status brings along (the extension, `DetailedTask`)."""
     fields = to_task(task)
     if task.status == "completed":
         fields["result"] = {"resultType": "complete", **(result or {})}
@@ -67,7 +67,7 @@ def to_detailed_task(task: Task, result: Mapping[str, Any] | None) -> dict[str, 
 
 
 def to_final_result(task: Task, result: dict[str, Any], definition: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """What `tasks/result` gives: the result as the call would have given it, with the task that it belongs to."""
+    """Return the result for `tasks/result`: as the call would have given it, with the task that it belongs to."""
     fitting = result_for(result, definition, revision)
     return {**fitting, "_meta": {**fitting.get("_meta", {}), **related(task.id)}}
 

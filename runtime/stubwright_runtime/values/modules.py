@@ -10,6 +10,6 @@ from typing import Any
 
 
 def loaded(name: str) -> Any:
-    """The module, or `None` where nobody has loaded it, or it is still being loaded."""
+    """Return the module, or `None` if it is not loaded yet, or is still being loaded."""
     module = sys.modules.get(name)
     return None if module is None or getattr(module.__spec__, "_initializing", False) else module

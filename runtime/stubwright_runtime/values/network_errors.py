@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def describe(error: BaseException, otherwise: str | None = None) -> str:
-    """Why a connection failed: the system's own reason, which libraries wrap into vaguer ones.
+    """Describe why a connection failed: the system's own reason, which libraries wrap into vaguer ones.
 
     Args:
         error: Of `httpx2`, `anyio` or the system.
@@ -39,7 +39,7 @@ def describe(error: BaseException, otherwise: str | None = None) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, and what led to it, the innermost last; of several at once the first."""
+    """Yield an error, and what led to it, the innermost last; of several at once the first."""
     seen: set[int] = set()
     now: BaseException | None = error
     while now is not None and id(now) not in seen:

@@ -18,7 +18,7 @@ UNIONS = frozenset({"Optional", "Union"})
 
 
 def in_brackets(kind: str, later: Container[str]) -> Code:
-    """The source of a type in brackets after a base.
+    """Return the source of a type in brackets after a base.
 
     Args:
         kind: The type, as datamodel-code-generator prints it.
@@ -29,7 +29,7 @@ def in_brackets(kind: str, later: Container[str]) -> Code:
 
 
 def names_of_bases(source: Code) -> set[str]:
-    """The names that the bases of a class consist of."""
+    """Return the names in the bases of a class."""
     return {
         node.id
         for written in ast.parse(source).body
@@ -69,7 +69,7 @@ class _Evaluated(ast.NodeTransformer):
 
 
 def _members(node: ast.expr) -> list[ast.expr]:
-    """The types of a union, from left to right."""
+    """Return the types of a union, from left to right."""
     match node:
         case ast.BinOp(left, ast.BitOr(), right):
             return [*_members(left), *_members(right)]

@@ -83,7 +83,7 @@ class ClassPlan:
 
     `roles` are those of the documents that it is for; `is_root` says that it is for the whole of one. `redacted` are
     the properties that are never shown, by their names on the wire. `shared` is the class of a shared schema that it is
-    another name for, where it `is_alias`, or else inherits from, so that it has only the `fields` that are new;
+    another name for, where it `is_alias`, or otherwise inherits from, so that it has only the `fields` that are new;
     `needed` are the inherited properties that it requires. `values` is the type, as a schema, of what the keys hold
     that are no properties, where it is a mapping of these.
     """
@@ -106,7 +106,7 @@ class ClassPlan:
 class Part:
     """A document and the class of its root, with its role. `title` says in the class's docstring what it is.
 
-    `redacted` are the ways to what nobody but the handler may see. `stem` is the start of the names of classes for its
+    `redacted` are the ways to what only the handler may see. `stem` is the start of the names of classes for its
     `$defs`, where that is not the module's.
     """
 
@@ -229,12 +229,12 @@ class _Planner:
                 waiting += self._alternatives(document, key, pointer, (key,))
 
     def _own(self, document: Document, thing: Object) -> Sequence[Property]:
-        """The properties of an object that its class does not inherit."""
+        """Return the properties of an object that its class does not inherit."""
         _, others = self._base(document, thing)
         return [each for each in thing.properties if each not in others]
 
     def _base(self, document: Document, thing: Object) -> tuple[Imported | None, Sequence[Property]]:
-        """The class of a shared schema that an object's class inherits from, with the properties that it has.
+        """Return the class of a shared schema that an object's class inherits from, with the properties that it has.
 
         The object's schema refers to the shared one, and what it says beside changes none of these.
         """
@@ -249,7 +249,7 @@ class _Planner:
     def _within(
         self, document: Document, expression: Expression, pointer: Pointer, above: tuple[Expression, ...]
     ) -> Iterator[tuple[Key, Pointer]]:
-        """What gets a class in the values of an expression, without looking into classes."""
+        """Yield what gets a class in the values of an expression, without looking into classes."""
         settled = document.settled(expression)
         pointer = settled.pointer if isinstance(settled, Leaf) else pointer
         if settled in above or settled in self.groups:
@@ -315,7 +315,7 @@ class _Planner:
         self.names |= {key: names[twin] for key, twin in self.twins.items()}
 
     def _twins(self, names: Mapping[Key, str]) -> dict[Key, Key]:
-        """Those that would have one name and are word for word the same; they share the class of the first."""
+        """Return the classes that share a name and, word for word, their text; they share the class of the first."""
         places = Counter(key.pointer for key in names if isinstance(key, Object))
         alike: dict[tuple[str, str], list[Key]] = defaultdict(list)
         for key, name in names.items():
@@ -448,13 +448,13 @@ class _Planner:
         return self.types[settled]
 
     def _enumeration(self, document: Document, expression: Expression) -> Imported | None:
-        """The type of a shared enumeration, where an expression is but a reference to it."""
+        """Return the type of a shared enumeration, where an expression is but a reference to it."""
         name = document.shared_whole(expression)
         home = self.imported.get(name) if name is not None else None
         return home if home is not None and home.members and home.name not in self.attributes else None
 
     def _enumerations(self, document: Document, expression: Expression) -> list[Imported]:
-        """The types of shared enumerations that are alternatives of an expression."""
+        """Return the types of shared enumerations that are alternatives of an expression."""
         enumerations: dict[Imported, None] = {}
         seen: set[Expression] = set()
         pending = [expression] if document.bundled else []
@@ -470,9 +470,9 @@ class _Planner:
         return [*enumerations]
 
     def _schema(self, document: Document, shape: Shape, named: Sequence[Imported] = (), *, null: bool = True) -> Json:
-        """A shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
+        """Return a shape as a schema with nothing but types; without `null`, a shape that takes it and more loses it.
 
-        Of its constants, those of the enumerations that are `named` go by their names.
+        The constants of enumerations that are `named` go by their names.
         """
         members = [each.value for each in shape if isinstance(each, Const)]
         anything = ANY in shape or _is_everything(shape)
@@ -519,12 +519,12 @@ class _Planner:
         return home.name if home is not None else self.names[thing]
 
     def _home(self, document: Document, thing: Object) -> Imported | None:
-        """The class that an object has as a shared schema."""
+        """Return the class that an object has as a shared schema."""
         name = document.shared(thing)
         return self.imported.get(name) if name is not None else None
 
     def _mapping(self, part: Part) -> Imported | None:
-        """The class of a shared schema that is a mapping, where a result is that as a whole."""
+        """Return the class of a shared schema that is a mapping, where a result is that as a whole."""
         document = part.document
         shape = document.shape(document.root)
         if part.role == "input" or not is_mapping(shape):
@@ -536,7 +536,7 @@ class _Planner:
         return None
 
     def _default(self, document: Document, value: Json, expression: Expression) -> _Value | None:
-        """The Python expression of a default, or nothing where it is not of the expression's type."""
+        """Return the Python expression of a default, or nothing if it is not of the expression's type."""
         settled = document.settled(expression)
         key = settled, id(value)  # a part of the document, which lives as long as this plan
         if key not in self.defaults:
@@ -590,12 +590,12 @@ class _Planner:
 
 
 def _is_among(value: Json, members: Iterable[Json]) -> bool:
-    """Whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
+    """Tell whether a constant is one of some others; unlike `in`, this tells `1` from `true`."""
     return any(type(value) is type(each) and value == each for each in members)
 
 
 def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[FieldPlan, ...]:
-    """Fields of one class, none of which has a `reserved` name, or is called like a class that the fields' types name.
+    """Rename fields of one class that have a `reserved` name, or that of a class in the fields' types.
 
     In the body of a class, the attribute would hide it.
     """
@@ -611,13 +611,13 @@ def _unshadowed(fields: Sequence[FieldPlan], reserved: Iterable[str]) -> tuple[F
 
 
 def _given(document: Document, expression: Expression) -> list[Json]:
-    """The defaults that the schemas of an expression give, the one that counts first."""
+    """Return the defaults that the schemas of an expression give, the one that counts first."""
     values = [document.value(leaf) for leaf in document.leaves(expression)]
     return [value["default"] for value in values if isinstance(value, dict) and "default" in value]
 
 
 def _holds_itself(document: Document, expression: Expression) -> bool:
-    """Whether the model of a default leaves out properties whose defaults lead back to it, so that it has no end."""
+    """Tell whether the model of a default has no end: it leaves out properties whose defaults lead back to it."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -633,7 +633,7 @@ def _holds_itself(document: Document, expression: Expression) -> bool:
 def _left_out(
     document: Document, value: Json, expression: Expression, seen: set[tuple[Expression, int]]
 ) -> Iterator[Expression]:
-    """The properties that a value does not have where, by its type, it or what is in it could have them."""
+    """Yield the properties that a value does not have where, by its type, it or what is in it could have them."""
     if (expression, id(value)) in seen:
         return
     seen.add((expression, id(value)))
@@ -654,7 +654,7 @@ def _left_out(
 
 
 def _root(document: Document) -> Key:
-    """What the class of a document's root stands for: its object, where it is nothing else, or the whole of it."""
+    """Return what the class of a document's root stands for: its object if it is nothing else, or all of it."""
     shape = document.shape(document.root)
     if _is_plain_object(shape):
         return document.root
@@ -664,24 +664,24 @@ def _root(document: Document) -> Key:
 
 
 def _is_plain_object(shape: Shape) -> bool:
-    """Whether the shape is an object without properties, and nothing else."""
+    """Tell whether the shape is an object without properties, and nothing else."""
     return len(shape) == 1 and isinstance(shape[0], Object) and not shape[0].properties
 
 
 def is_mapping(shape: Shape) -> bool:
-    """Whether the shape is an object without properties that says what its keys hold, and nothing else."""
+    """Tell whether the shape is an object without properties that says what its keys hold, and nothing else."""
     return _is_plain_object(shape) and all(isinstance(each, Object) and each.values is not None for each in shape)
 
 
 def _named_keys(value: Json, alternative: Alternative) -> int:
-    """How many keys of a value are properties of the alternative."""
+    """Count the keys of a value that are properties of the alternative."""
     if not isinstance(value, dict) or not isinstance(alternative, Object):
         return 0
     return sum(each.name in value for each in alternative.properties)
 
 
 def enumerated(document: Document) -> tuple[Json, ...]:
-    """The values of a schema that is one of some constants, `null` among them; else none."""
+    """Return the values of a schema that is one of some constants, including `null`; otherwise none."""
     shape = document.shape(document.root)
     members = tuple(each.value if isinstance(each, Const) else None for each in shape)
     is_enumeration = all(isinstance(each, Const) or each == _NULL for each in shape)
@@ -689,14 +689,14 @@ def enumerated(document: Document) -> tuple[Json, ...]:
 
 
 def _is_everything(shape: Shape) -> bool:
-    """Whether every JSON value is of one of the alternatives' types."""
+    """Tell whether every JSON value is of one of the alternatives' types."""
     free = {each.type for each in shape if isinstance(each, Free)}
     has = {type(each) for each in shape}
     return free >= {"string", "number", "boolean", "null"} and Object in has and Items in has
 
 
 def _is_plain(alternative: Object | Items | Fixed) -> bool:
-    """Whether a list or object says nothing of what it holds."""
+    """Tell whether a list or object says nothing of what it holds."""
     match alternative:
         case Items(item):
             return not getattr(item, "parts", True)
@@ -707,7 +707,7 @@ def _is_plain(alternative: Object | Items | Fixed) -> bool:
 
 
 def referred(schema: Json) -> Iterator[Name]:
-    """The classes that a schema with nothing but types refers to, in its order."""
+    """Yield the classes that a schema with nothing but types refers to, in its order."""
     match schema:
         case {"$ref": reference}:
             yield Name(str(reference).rpartition("/")[2])
@@ -719,7 +719,7 @@ def referred(schema: Json) -> Iterator[Name]:
 
 
 def formatted(schema: Json) -> Iterator[str]:
-    """The formats of texts in a schema with nothing but types."""
+    """Yield the formats of texts in a schema with nothing but types."""
     match schema:
         case {"format": form}:
             yield str(form)
@@ -731,7 +731,7 @@ def formatted(schema: Json) -> Iterator[str]:
 
 
 def handled(schema: Json) -> Iterator[str]:
-    """The kinds of handles whose ids a schema with nothing but types has."""
+    """Yield the kinds of handles whose ids a schema with nothing but types has."""
     match schema:
         case {"handle": kind}:
             yield str(kind)
@@ -763,12 +763,12 @@ def _plain_number(value: Json, name: str) -> Json:
 
 
 def _validated(name: Name, value: Json) -> _Value:
-    """The model of a value."""
+    """Return the model of a value."""
     return _Value(code("{}.model_validate({})", name, literal(value)), builds=True)
 
 
 def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Value | None:
-    """A list, tuple or mapping of members, if there are all of them."""
+    """Return a list, tuple or mapping of members; None if a member is missing."""
     there = [member for member in members if member is not None]
     if len(there) < len(members):
         return None
@@ -776,7 +776,7 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
-    """Whether a checker must be told the type of a default that is made: it takes a list for one of just these models.
+    """Tell whether a checker must be told the type of a default: it would take a list for one of just these models.
 
     It is told only where the field's type is wider. Told more than it needs, it complains.
     """
@@ -787,7 +787,7 @@ def _needs_cast(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
-    """Whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
+    """Tell whether a checker must be told the type of a default that is a list, a mapping or a tuple of values.
 
     In an assignment a checker takes a list for one of the type that is declared. In a call, as that of `Field`, mypy
     does so only where the type is not a union, and pyright cannot tell what an empty list of anything holds.
@@ -802,7 +802,7 @@ def _is_ambiguous(source: Code, schema: Json, value: Json) -> bool:
 
 
 def _is_mistaken(schema: Json, value: Json) -> bool:
-    """Whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
+    """Tell whether a value has a list or mapping that mypy takes for none of those types that it can have there."""
     match schema, value:
         case {"anyOf": choices}, list() | dict():
             several = [choice for choice in choices if choice.get("type") in ("array", "object")]
@@ -820,7 +820,7 @@ def _is_mistaken(schema: Json, value: Json) -> bool:
 
 
 def _natural(value: Json) -> Json:
-    """The type that checkers find for a value by itself, as a schema; `None` where they do not agree on one."""
+    """Return the type that checkers find for a value by itself, as a schema; `None` if they do not agree on one."""
     match value:
         case list() | dict():
             kinds: list[Json] = []
@@ -844,7 +844,7 @@ def _natural(value: Json) -> Json:
 
 
 def _has_empty(value: Json) -> bool:
-    """Whether there is an empty list or mapping in a value, or it is one."""
+    """Tell whether there is an empty list or mapping in a value, or it is one."""
     match value:
         case list() | dict():
             return not value or any(map(_has_empty, value.values() if isinstance(value, dict) else value))
@@ -853,7 +853,7 @@ def _has_empty(value: Json) -> bool:
 
 
 def _is_taken(schema: Json, value: Json) -> bool:
-    """Whether a checker takes the expression of this value for one of the schema's type.
+    """Tell whether a checker takes the expression of this value for one of the schema's type.
 
     It does for what cannot change, however wide its type; of lists and mappings it must find the very type.
     """
@@ -871,7 +871,7 @@ def _is_taken(schema: Json, value: Json) -> bool:
 
 
 def _is_found(schema: Json, values: Sequence[Json]) -> bool:
-    """Whether a checker finds this type, and no other, for what the values have in common."""
+    """Tell whether a checker finds this type, and no other, for what the values have in common."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_found(inner, [value for value in values if value is not None])
@@ -883,7 +883,7 @@ def _is_found(schema: Json, values: Sequence[Json]) -> bool:
 
 
 def _is_exact(schema: Json, value: Json) -> bool:
-    """Whether the type that checkers find for the expression of this value by itself is the schema's."""
+    """Tell whether the type that checkers find for the expression of this value by itself is the schema's."""
     match schema, value:
         case {"prefixItems": places}, list():
             return all(map(_is_exact, places, value))
@@ -898,7 +898,7 @@ def _is_exact(schema: Json, value: Json) -> bool:
 
 
 def _is_exact_for_all(schema: Json, values: Sequence[Json]) -> bool:
-    """Whether the type that checkers find for what these values have in common is the schema's."""
+    """Tell whether the type that checkers find for what these values have in common is the schema's."""
     match schema:
         case {"anyOf": [inner, {"type": "null"}]} if None in values:
             return _is_exact_for_all(inner, [value for value in values if value is not None])
@@ -926,7 +926,7 @@ class _Trail:
 
 
 def _best(group: _ClassGroup) -> Pointer:
-    """The place that names a class: a definition before others, then the shortest."""
+    """Return the place that names a class: a definition before others, then the shortest."""
     return min(group.pointers, key=_rank)
 
 
@@ -968,7 +968,7 @@ def _takes_a_step(keyword: str, following: str | int, document: Document) -> boo
 
 
 def _hint(keyword: str, pointer: Pointer, document: Document) -> str:
-    """What tells an alternative from its neighbours: its title, a value that it alone has, or which keys it has."""
+    """Return what tells an alternative from its neighbours: its title, a value that it alone has, or its keys."""
     try:
         value = document.value(Leaf(document.name, pointer))
     except KeyError:
@@ -1005,13 +1005,13 @@ class _Group:
 
 
 def _group(document: Document, pointer: Pointer) -> _Group:
-    """The alternatives that one is one of; none where it stands alone."""
+    """Return the alternatives among which one stands; none if it stands alone."""
     return _grouped(document, pointer[:-1]) if isinstance(pointer[-1], int) else _Group()
 
 
 @lru_cache(maxsize=8)
 def _grouped(document: Document, pointer: Pointer) -> _Group:
-    """The alternatives of the choice at `pointer`, counted once for all of them."""
+    """Return the alternatives of the choice at `pointer`, counted once for all of them."""
     group = _Group()
     for leaf in document.children(Leaf(document.name, pointer[:-1]), str(pointer[-1])):
         value = document.value(leaf)
@@ -1029,7 +1029,7 @@ def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
-    """The properties that can be one text only, by name."""
+    """Return the properties that can only be one text, by name."""
     constants = {}
     for name, child in sorted(_properties(schema).items()):
         if isinstance(child, dict):
@@ -1040,13 +1040,13 @@ def _constants(schema: Mapping[str, Json]) -> Mapping[str, str]:
 
 
 def _ladder(stem: Name, root: Name, group: _ClassGroup) -> tuple[Name, ...]:
-    """The names that a class may have, from the shortest on."""
+    """Return the names that a class may have, from the shortest on."""
     trail = _trail(_best(group), group.document)
     return naming.ladder(stem, root, trail.definition, trail.steps)
 
 
 def _rung(stem: Name, key: Key, ladder: Sequence[Name], height: int) -> Name:
-    """The name at a height of the ladder; above it, the longest name and a digest of what it stands for.
+    """Return the name at a height of the ladder; above it, the longest name and a digest of what it stands for.
 
     Where another module has the very same at the same place, the digest is of the module's `stem`, too.
     """

@@ -56,8 +56,8 @@ class ModelModule:
     """A module of models.
 
     `source` is its text, without a header and not formatted. `classes` are all that it defines. `parameters` are those
-    of the client's method, made of the first part's class: the required ones first, else in the schema's order. `extra`
-    is the type of the values of what else the schema allows; None where it allows nothing else.
+    of the client's method, made of the first part's class: required ones first, otherwise in schema order. `extra`
+    is the type of the values of what else the schema allows; None if it allows nothing else.
     """
 
     source: Code
@@ -83,7 +83,7 @@ def load() -> None:
 def homes(
     shared: Sequence[ir.SharedSchema], tools: Iterable[ir.Tool] = (), taken: Reserved = NOTHING
 ) -> dict[str, Imported]:
-    """What stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
+    """Return what stands for each shared schema, by its name under `schemas`, and its module below `models.shared`.
 
     An object with properties has a class, and so has a mapping, for whole results; an enumeration has the name of its
     type, and anything else nothing.
@@ -106,7 +106,7 @@ def homes(
 def _taken_whole(
     tools: Iterable[ir.Tool], shared: Mapping[str, ir.SharedSchema], homes: Mapping[str, Imported]
 ) -> frozenset[str]:
-    """The shared schemas with classes that the arguments of tools may be, or may extend."""
+    """Return the shared schemas with classes that the arguments of tools may be, or may extend."""
     waiting = [name for tool in tools for name in tool.input.extended]
     seen: set[str] = set()
     while waiting:
@@ -120,7 +120,7 @@ def _taken_whole(
 def _with_parameters(
     shared: Sequence[ir.SharedSchema], names: Collection[str], homes: Mapping[str, Imported], taken: Reserved
 ) -> dict[str, Imported]:
-    """The homes of those shared schemas that have these names, with their fields as arguments."""
+    """Return the homes of those shared schemas that have these names, with their fields as arguments."""
     imported = _in("", homes)
     schemas = [schema for schema in shared if schema.name in names]
     drafts = []
@@ -137,7 +137,7 @@ def _with_parameters(
 def modules(
     tools: Sequence[ir.Tool], shared: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
 ) -> list[ModelModule]:
-    """The models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and the classes below them.
+    """Return the models of each tool: `{Stem}Input`, `{Stem}Output` if it has an output schema, and classes below them.
 
     A module depends on its own tool alone, whatever the others are; together they are made faster.
 
@@ -151,7 +151,7 @@ def modules(
 
 
 def _in(folder: str, shared: Mapping[str, Imported]) -> dict[str, Imported]:
-    """Where classes are imported from, for modules beside a folder, or in it."""
+    """Return where classes are imported from, for modules beside a folder, or in it."""
     return {name: replace(each, module=Name(f".{folder}{each.module}")) for name, each in shared.items()}
 
 
@@ -170,19 +170,19 @@ def _draft(tool: ir.Tool, imported: Mapping[str, Imported], taken: Reserved) -> 
 
 
 def _ways(tool: ir.Tool) -> tuple[Way, ...]:
-    """The ways to the arguments that its policy redacts."""
+    """Return the ways to the arguments that its policy redacts."""
     return tuple(tuple(split_pointer(pointer)) for pointer in tool.policy.get("redact") or ())
 
 
 def _is_of_objects(schema: ir.Schema) -> bool:
-    """Whether a schema says of its root that it is an object; what a reference hides does not count."""
+    """Tell whether a schema says of its root that it is an object; what a reference hides does not count."""
     dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
     hidden = "$ref" in schema.wire and dialect.reference_hides_siblings
     return schema.wire.get("type") == "object" and not hidden
 
 
 def primitive_modules(primitives: Sequence[ir.Primitive], taken: Reserved = NOTHING) -> list[ModelModule]:
-    """The models of prompts and resource templates: of their arguments, and of the answers to their questions.
+    """Return the models of prompts and resource templates: of their arguments, and of the answers to their questions.
 
     Args:
         primitives: Those that the handlers serve, so that there is somebody to use the models.
@@ -213,7 +213,7 @@ def _arguments(arguments: Sequence[ir.Argument]) -> Json:
 
 
 def _answers(questions: Sequence[ir.Question]) -> Iterator[Part]:
-    """The answers to those questions that are asked with a form."""
+    """Yield the answers to those questions that are asked with a form."""
     for question in questions:
         if question.schema is not None:
             document = Document(f"question {question.name}", question.schema, merged=True)
@@ -236,7 +236,7 @@ class SharedModules:
 def shared_modules(
     shared: Sequence[ir.SharedSchema], imported_classes: Mapping[str, Imported] | None = None, taken: Reserved = NOTHING
 ) -> SharedModules:
-    """The models of shared schemas.
+    """Return the models of shared schemas.
 
     Args:
         shared: All of the manifest's shared schemas.
@@ -266,7 +266,7 @@ def shared_modules(
 
 
 def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) -> list[list[ir.SharedSchema]]:
-    """The shared schemas that have classes, those that lead to each other together."""
+    """Return the shared schemas that have classes, those that lead to each other together."""
     groups: dict[tuple[str, bool], list[ir.SharedSchema]] = defaultdict(list)
     for schema in shared:
         if schema.name in homes and not homes[schema.name].members:
@@ -275,7 +275,7 @@ def _groups(shared: Sequence[ir.SharedSchema], homes: Mapping[str, Imported]) ->
 
 
 def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imported], taken: Reserved) -> _Draft:
-    """The module of a shared schema, or of several that lead to each other."""
+    """Return the module of a shared schema, or of several that lead to each other."""
     alone = len(members) == 1
     parts = tuple(
         Part(
@@ -301,7 +301,7 @@ def _shared_draft(members: Sequence[ir.SharedSchema], imported: Mapping[str, Imp
 
 
 def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
-    """The module of a shared schema that is one of some values."""
+    """Return the module of a shared schema that is one of some values."""
     values = naming.values(schema.names)
     members = [each for each in home.members if each is not None]
     kind = code("Literal[{}]{}", join(", ", map(literal, members)), code(" | None" if None in home.members else ""))
@@ -324,7 +324,7 @@ def _enumeration(schema: ir.SharedSchema, home: Imported) -> ModelModule:
 
 
 def _choices_of(members: Iterable[Json]) -> tuple[Code, ...]:
-    """The types that are one of some constants, each for itself."""
+    """Return the types that are one of some constants, each for itself."""
     return tuple(code("None") if each is None else code("Literal[{}]", literal(each)) for each in members)
 
 
@@ -339,7 +339,7 @@ from typing import Final, Literal, TypeAlias
 
 
 def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -> ModelModule:
-    """The module of a shared schema whose classes are in the module `home`."""
+    """Return the module of a shared schema whose classes are in the module `home`."""
     own = tuple(replace(each, place=schema.schema.place) for each in classes)
     head = code(_HEAD, docstring(f"Models of the shared schema ``{schema.name}``."))
     (taken,) = as_homes({f".{home}": [each.name for each in own]})
@@ -348,7 +348,7 @@ def _taken_from(home: Name, schema: ir.SharedSchema, classes: Iterable[Class]) -
 
 
 def redacting(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema]) -> tuple[ir.SharedSchema, ...]:
-    """The shared schemas with the ways to what the policies of all tools redact in them."""
+    """Return the shared schemas with the ways to what the policies of all tools redact in them."""
     imported = homes(shared)
     schemas = {schema.name: schema.schema for schema in shared}
     ways_by_schema: dict[str, set[Way]] = defaultdict(set)
@@ -405,7 +405,7 @@ class _Draft:
 
 
 def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
-    """The names that modules of models define, by the modules' names below `models`; none of them is written for it."""
+    """Return the names that modules of models define, by the modules' names below `models`, without writing any."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
     known = homes(manifest.shared)
@@ -432,7 +432,7 @@ def planned(manifest: ir.Manifest) -> Mapping[str, tuple[Name, ...]]:
 
 
 def surface_of(manifest: ir.Manifest) -> Surface:
-    """What the package of a manifest offers."""
+    """Return what the package of a manifest offers."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     served = [each for each in primitives if each.has_model and "server" in manifest.emit]
 
@@ -467,7 +467,7 @@ class _Run:
     indexes: list[int] = field(default_factory=list)
 
     def admits(self, draft: _Draft) -> bool:
-        """Whether a draft's names mean nothing else here, and there are not too many yet."""
+        """Tell whether a draft's names mean nothing else here, and there are not too many yet."""
         if len(self.indexes) >= _MOST_AT_ONCE:
             return False
         return draft.own.isdisjoint(self.own | self.taken) and draft.taken.isdisjoint(self.own)
@@ -530,7 +530,7 @@ def _module(draft: _Draft, written: Mapping[Name, Written]) -> ModelModule:
 
 
 def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
-    """Where modules of models import names from.
+    """Return where modules of models import names from.
 
     Raises:
         LookupError: A name is not listed in `naming.MODEL_IMPORTS`, so that a class could be called like it.
@@ -541,7 +541,7 @@ def _homes_of(names: Collection[str]) -> dict[Name, Collection[str]]:
 
 
 def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argument, ...]:
-    """The fields of a class as arguments, what it inherits before what is new."""
+    """Return the fields of a class as arguments, what it inherits before what is new."""
     inherited = root.shared.parameters if root.shared is not None else ()
     parameters = [replace(each, required=each.required or each.wire in root.needed) for each in inherited]
     parameters += [_parameter(each, written[root.name].types[each.name]) for each in root.fields]
@@ -549,7 +549,7 @@ def _parameters(root: ClassPlan, written: Mapping[Name, Written]) -> tuple[Argum
 
 
 def _extra(root: ClassPlan, document: Document, written: Mapping[Name, Written]) -> Type | None:
-    """The type of what an object holds in keys that are no fields of its class; None where it has no such keys."""
+    """Return the type of what an object holds in keys that are no fields of its class; None if it has no such keys."""
     schema = document.value(document.root)
     if root.closed or (isinstance(schema, dict) and schema.get("unevaluatedProperties") is False):
         return None
@@ -564,7 +564,7 @@ from __future__ import annotations
 
 
 def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
-    """The classes in the order in which they are written.
+    """Return the classes in the order in which they are written.
 
     Those that stand together do: there, a class comes after those that it refers to, as far as they do not refer to
     each other. Those of other values than objects come last, in the generator's order, since Python reads what stands
@@ -577,12 +577,12 @@ def _ordered(draft: _Draft, written: Mapping[Name, Written]) -> list[Name]:
 
 
 def _references(plan: ClassPlan) -> list[Name]:
-    """The classes that a class refers to, in the order of its fields."""
+    """Return the classes that a class refers to, in the order of its fields."""
     return [name for schema in (plan.root, *(field.schema for field in plan.fields)) for name in referred(schema)]
 
 
 def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
-    """Names, each after those that it names, as far as they do not name each other."""
+    """Sort names, each after those that it names, as far as they do not name each other."""
     order: dict[Name, None] = {}
     entered: set[Name] = set()
 
@@ -601,7 +601,7 @@ def _after(named: Mapping[Name, Iterable[Name]]) -> tuple[Name, ...]:
 
 
 def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name]) -> Iterator[Code]:
-    """The lines that import these names: from far to near, with an empty line between the kinds of modules."""
+    """Yield the lines that import these names: from far to near, with an empty line between the kinds of modules."""
     table: dict[str, Collection[str]] = {home: {name} for home, name in shared.items()}
     table |= dict(known.items())
     homes = sorted(as_homes(table), key=_kind)
@@ -613,29 +613,29 @@ def _imports(known: Mapping[Name, Collection[str]], shared: Mapping[Name, Name])
 
 
 def _kind(home: Home) -> int:
-    """Whether a module is Python's, another one, or of this package, in their order."""
+    """Rank a module: Python's own first, then those of other packages, then those of this package."""
     return 2 if home.module.startswith(".") else 1 if home.module in ("pydantic", RUNTIME) else 0
 
 
 def _formats(plan: ClassPlan) -> Iterator[str]:
-    """The formats of texts in the types of a class."""
+    """Yield the formats of texts in the types of a class."""
     for schema in _types(plan):
         yield from formatted(schema)
 
 
 def _types(plan: ClassPlan) -> tuple[Json, ...]:
-    """The types of a class, as schemas."""
+    """Return the types of a class, as schemas."""
     return (plan.root, plan.values, *(each.schema for each in plan.fields))
 
 
 def _pydantic(plan: ClassPlan) -> Iterator[Name]:
-    """What the source of a class needs of pydantic."""
+    """Yield what the source of a class needs of pydantic."""
     if any(field.wire != field.name or field.is_made or field.is_copied for field in plan.fields):
         yield Name("Field")
 
 
 def _runtime(plan: ClassPlan) -> Iterator[Name]:
-    """What the source of a class needs of the runtime's models."""
+    """Yield what the source of a class needs of the runtime's models."""
     if plan.shared is None or plan.values is not None:
         yield _base(plan)
     if any(field.form == "nullable" for field in plan.fields):
@@ -643,7 +643,7 @@ def _runtime(plan: ClassPlan) -> Iterator[Name]:
 
 
 def _base(plan: ClassPlan) -> Name:
-    """The class of the runtime that a class inherits from."""
+    """Return the class of the runtime that a class inherits from."""
     if plan.values is None:
         return Name("Model" if plan.root is None else "Root")
     return Name("OpenModel" if plan.root is None else "Map")
@@ -661,7 +661,7 @@ def _class(plan: ClassPlan, written: Written | None, place: Place) -> Class:
 
 
 def _annotation(plan: FieldPlan, kind: Type) -> Type:
-    """The type of a field, with what says that it can be absent."""
+    """Return the type of a field, with what says that it can be absent."""
     if plan.form == "absent":
         return surface.optional(kind)
     if plan.form == "nullable":
@@ -687,7 +687,7 @@ class Written:
 
 
 def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Name, Written]:
-    """What the generator makes of these classes, in its own order."""
+    """Return what the generator makes of these classes, in its own order."""
     from datamodel_code_generator.parser.jsonschema import JsonSchemaParser
 
     plans = [plan for plan in plans if not plan.is_alias]
@@ -716,7 +716,7 @@ def _written(plans: Sequence[ClassPlan], used: Collection[Imported]) -> dict[Nam
 
 @cache
 def _config() -> JSONSchemaParserConfig:
-    """How the generator is to write classes; which, is told it each time."""
+    """Return the generator's configuration for writing classes; which ones, it is told each time."""
     from datamodel_code_generator import LiteralType, PythonVersion
     from datamodel_code_generator.config import JSONSchemaParserConfig
     from datamodel_code_generator.enums import DataModelType
@@ -742,7 +742,7 @@ def _config() -> JSONSchemaParserConfig:
 
 
 def _keyed(plan: ClassPlan) -> Iterator[tuple[str, FieldPlan]]:
-    """The fields of a class, with what the generator is told that they are called.
+    """Return the fields of a class, with what the generator is told that they are called.
 
     It gives another name to each import that is called like a field, be it a field of another class, and our templates
     write the names.
@@ -758,7 +758,7 @@ _CUT = "\f"
 
 
 def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Code, Sequence[Code]]) -> Written:
-    """A class as the generator made it."""
+    """Return a class as the generator made it."""
     used = {each.import_ for field in model.fields for each in field.data_type.all_imports if each.from_ == "typing"}
     if any(field.wire != field.name for field in plan.fields):
         used.add("Annotated")
@@ -773,7 +773,7 @@ def _taken(source: Code, plan: ClassPlan, model: DataModel, members: Mapping[Cod
 
 
 def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]]) -> Type:
-    """A type as the generator prints it, whose source was looked through with its class.
+    """Return a type as the generator prints it, whose source was looked through with its class.
 
     `members` are what the types of shared enumerations stand for.
     """
@@ -786,7 +786,7 @@ def _type(printed: DataType, schema: Json, members: Mapping[Code, Sequence[Code]
 
 
 def _choices(printed: DataType, hint: str) -> Iterator[Code]:
-    """The types of a union, with each value of a `Literal` for itself; a type that is none alone."""
+    """Yield the types of a union, each value of a `Literal` separately; a type that is no union is yielded alone."""
     members = [(member, member.type_hint) for member in printed.data_types]
     literals = [literal(value) for value in printed.literals]
     if members and hint == " | ".join(text for _, text in members):
@@ -799,7 +799,7 @@ def _choices(printed: DataType, hint: str) -> Iterator[Code]:
 
 
 def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
-    """A class as a schema. Its properties go by `_keyed`, and all are required: whether one can be
+    """Return a class as a schema. Its properties go by `_keyed`, and all are required: whether one can be
     absent is told to the template, not to the generator. `roots` are the classes that come last."""
     if plan.root is not None and plan.values is None:
         # The generator forgets the items of a list that is recursive at the top.
@@ -811,7 +811,7 @@ def _definition(plan: ClassPlan, roots: Collection[str]) -> Json:
 
 
 def _as_input(schema: Json, later: Collection[str] = ()) -> Json:
-    """The schema as the generator takes it: with the length of each tuple, and the names of types in place of formats.
+    """Return the schema for the generator: with the length of each tuple, and names of types in place of formats.
 
     Each place of a tuple is a choice of one, since the generator would make a class of a tuple right in another. A type
     in brackets after a base is read at once: there a tuple that holds one of the classes `later` becomes a list.
@@ -848,7 +848,7 @@ _FORMATS = {
 
 
 def _view(plan: ClassPlan, later: Collection[str]) -> dict[str, Any]:
-    """A class as the templates need it: everything in it is Python source, which the generator writes as it is.
+    """Return a class as the templates need it: everything in it is Python source, which the generator writes as it is.
 
     `later` are the classes that may come after it.
     """

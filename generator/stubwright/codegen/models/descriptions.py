@@ -22,7 +22,7 @@ _CONDITIONS = ("if", "not", "dependentSchemas", "dependencies", "unevaluatedProp
 
 
 def describe(document: Document, expression: Expression) -> str:
-    """The description of a schema, and what its keywords add to its type; empty where there is neither."""
+    """Return the description of a schema, and what its keywords add to its type; empty if there is neither."""
     leaves = [*document.leaves(expression)]
     text = next((text for leaf in leaves if (text := _text(document.value(leaf), "description"))), "")
     if not leaves and isinstance(expression, AnyOf):
@@ -32,7 +32,7 @@ def describe(document: Document, expression: Expression) -> str:
 
 
 def joined(text: str, sentences: Sequence[str]) -> str:
-    """A text with sentences after it, in a paragraph of their own where the text has several lines."""
+    """Append sentences to a text, in a paragraph of their own if the text has several lines."""
     text = text.strip()
     if not text or not sentences:
         return text or " ".join(sentences)
@@ -42,13 +42,13 @@ def joined(text: str, sentences: Sequence[str]) -> str:
 
 
 def summary(document: Document, leaf: Leaf) -> str:
-    """The description of a subschema, or its title."""
+    """Return the description of a subschema, or its title."""
     value = document.value(leaf)
     return _text(value, "description") or _text(value, "title")
 
 
 def shown(value: Json) -> str:
-    """A JSON value as text, cut where it is long."""
+    """Format a JSON value as text, truncated if it is long."""
     return _short(json.dumps(value, ensure_ascii=False))
 
 
@@ -78,13 +78,13 @@ def _sentences(document: Document, leaf: Leaf) -> Iterator[str]:
 
 
 def _keywords(document: Document, leaf: Leaf) -> Mapping[str, Json]:
-    """The keywords of a subschema that say something in its dialect; `deprecated` does in all."""
+    """Return the keywords of a subschema that say something in its dialect; `deprecated` does in all."""
     known = document.dialect.keywords | {"deprecated"}
     return {keyword: value for keyword, value in document.keywords(leaf).items() if keyword in known}
 
 
 def _items(document: Document, item: Expression) -> Iterator[str]:
-    """What holds for each item of a list of plain values."""
+    """Yield what holds for each item of a list of plain values."""
     if all(isinstance(each, Free) for each in document.shape(item)):
         added = [text for leaf in document.leaves(item) for text in _plain_sentences(_keywords(document, leaf))]
         if added:
@@ -143,7 +143,7 @@ def _range(keywords: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> Iterator[str]:
-    """The members of an enumeration that a `Literal` cannot hold."""
+    """Yield the members of an enumeration that a `Literal` cannot hold."""
     members: Json = keywords.get("enum")
     if members is None and "const" in keywords:
         members = [keywords["const"]]
@@ -156,7 +156,7 @@ def _members(document: Document, leaf: Leaf, keywords: Mapping[str, Json]) -> It
 
 
 def _keys(keywords: Mapping[str, Json]) -> Iterator[str]:
-    """What is said of keys beside the properties."""
+    """Yield what is said of keys beside the properties."""
     properties, required = keywords.get("properties") or {}, keywords.get("required")
     if isinstance(required, list) and (unnamed := [name for name in required if name not in properties]):
         yield f"Requires {_listed(unnamed)}."

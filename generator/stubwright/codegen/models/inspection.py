@@ -30,7 +30,7 @@ _CALLED = frozenset({"Field", "cast", "float"})
 
 
 def declared(text: str) -> tuple[Name, Code]:
-    """The name of a class and its text as source, if the text is a class that only declares, and nothing else.
+    """Return the name of a class and its text as source, if the text is a class that only declares, and nothing else.
 
     Raises:
         ValueError: It is not.
@@ -73,7 +73,7 @@ def require_declarations(written: ast.ClassDef) -> None:
 
 
 def module(text: str) -> Code:
-    """The text of a module of models as source, if it imports what models need and declares classes and their names.
+    """Return the text of a module of models as source if it only imports what models need and declares classes.
 
     Raises:
         ValueError: It does something else.
@@ -94,7 +94,7 @@ def module(text: str) -> Code:
 
 
 def method(text: str) -> Code:
-    """The text of a method of a client as source, if it calls a method of the client with its arguments, and no more.
+    """Return the text of a client's method as source if it only calls a method of the client with its arguments.
 
     Raises:
         ValueError: It does something else.
@@ -146,7 +146,7 @@ def _is_decorator(value: ast.expr) -> bool:
 
 
 def _is_import_of_models(part: ast.ImportFrom) -> bool:
-    """Whether a line imports what models need, and nothing else under a name that may be called."""
+    """Tell whether a line imports what models need, and nothing else under a name that may be called."""
     names = {alias.asname or alias.name for alias in part.names}
     if part.level:
         return _CALLED.isdisjoint(names) and "*" not in names
@@ -157,7 +157,7 @@ def _is_import_of_models(part: ast.ImportFrom) -> bool:
 
 
 def _is_type(text: str) -> bool:
-    """Whether a text is a type that is looked up later: a name, or built of names and values of `Literal` alone."""
+    """Tell whether a text is a type that is looked up later, of names and values of `Literal` alone."""
     if text.isidentifier():
         return True
     kind = ast.parse(text, mode="eval").body
@@ -174,7 +174,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 
 def _texts_among_types(kind: ast.expr) -> Iterator[str]:
-    """The texts in a type that are not the values of a `Literal`, nor what a call is given."""
+    """Yield the texts in a type that are not the values of a `Literal`, nor what a call is given."""
     waiting: list[ast.AST] = [kind]
     while waiting:
         match waiting.pop():

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from stubwright.codegen.models.types import Const, Document, Expression, Fixed, Free, Items, Object
 
 Way: TypeAlias = tuple[str, ...]
-"""The steps of a JSON Pointer; none where all is meant."""
+"""The steps of a JSON Pointer; none if all is meant."""
 
 
 @dataclass(slots=True)
@@ -25,12 +25,12 @@ class Marks:
     elsewhere: set[tuple[str, Way]] = field(default_factory=set)
 
     def of(self, thing: Object) -> tuple[str, ...]:
-        """The redacted properties of an object, sorted; not all of them need be among those that it names."""
+        """Return the redacted properties of an object, sorted; not all of them need be among those that it names."""
         return tuple(sorted(self.properties.get(thing, ())))
 
 
 def marks(document: Document, ways: Iterable[Way], imported: Collection[str] = ()) -> Marks:
-    """What `ways` lead to from the root of a document.
+    """Return what `ways` lead to from the root of a document.
 
     A value that gets no class of its own is redacted as a whole, in the object that holds it, since more than what a
     way means may stand there; a text that is JSON, for one.
@@ -54,7 +54,7 @@ class _Walk:
     seen: dict[tuple[Expression, Way], bool] = field(default_factory=dict)
 
     def follow(self, expression: Expression, way: Way) -> bool:
-        """Mark what a way leads to in the values of an expression; whether classes alone hold all of that."""
+        """Mark what a way leads to in the values of an expression, and tell whether classes alone hold all of that."""
         settled = self.document.settled(expression)
         if (settled, way) in self.seen:
             return self.seen[settled, way]

@@ -30,7 +30,7 @@ class Reserved:
     names: tuple[str, ...] = ()
 
     def under(self, stem: str, own: Iterable[str]) -> frozenset[str]:
-        """Those that a class below the classes of a module may meet; `stem` is how all of these start, `own` are they.
+        """Return the names that a class below a module's classes may meet; `stem` begins all of these, `own` are they.
 
         What is made with them depends on nothing else here.
         """
@@ -38,7 +38,7 @@ class Reserved:
         return frozenset(self.names[start:end]).difference(own)
 
     def with_met(self, defined: Iterable[str]) -> Reserved:
-        """With the names that are defined more than once; `defined` has the names of each module's classes."""
+        """Add the names that are defined more than once; `defined` has the names of each module's classes."""
         met = {name for name, times in Counter(defined).items() if times > 1}
         return self if met <= {*self.names} else Reserved(tuple(sorted(met.union(self.names))))
 
@@ -47,7 +47,7 @@ NOTHING = Reserved()
 
 
 def of(manifest: ir.Manifest) -> Reserved:
-    """The names that are taken in the package of a manifest before its models are made."""
+    """Return the names that are taken in the package of a manifest before its models are made."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
@@ -61,19 +61,19 @@ def of(manifest: ir.Manifest) -> Reserved:
 
 
 def of_tool(tool: ir.Tool) -> frozenset[str]:
-    """The classes of a tool that are called as they are whatever else there is."""
+    """Return the classes of a tool that are called as they are whatever else there is."""
     output = [naming.output_class(tool.names)] if tool.output is not None else []
     return frozenset([naming.input_class(tool.names), *output, *_asking(tool)])
 
 
 def of_shared(manifest: ir.Manifest, taken: Reserved) -> frozenset[str]:
-    """The names that classes below those of the manifest's shared schemas may meet."""
+    """Return the names that classes below those of the manifest's shared schemas may meet."""
     own = {naming.shared_class(schema.names) for schema in manifest.shared}
     return frozenset(name for schema in manifest.shared for name in taken.under(schema.names.stem, own))
 
 
 def of_primitive(primitive: ir.Primitive) -> frozenset[str]:
-    """The classes of a resource, a template or a prompt that are called as they are whatever else there is."""
+    """Return the classes of a resource, a template or a prompt that are called as they are whatever else there is."""
     arguments = [naming.arguments(primitive.names, primitive.kind)] if primitive.has_model else []
     return frozenset([*arguments, *_asking(primitive)])
 
@@ -91,7 +91,7 @@ def _asking(primitive: ir.Tool | ir.Primitive) -> Iterator[Name]:
 def settled(
     first: Reserved, make: Callable[[Reserved], _Models], names: Callable[[_Models], Iterable[str]]
 ) -> tuple[_Models, Reserved]:
-    """What `make` makes, again with the names that met in it until none do; and the names that were taken at last."""
+    """Call `make` with the names that met in its result until no new ones do; return that and the names taken."""
     models = make(first)
     while (more := first.with_met(names(models))) is not first:
         first = more

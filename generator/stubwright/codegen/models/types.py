@@ -136,7 +136,7 @@ OBJECT = Object()
 
 
 def all_of(*parts: Expression) -> Expression:
-    """The conjunction, flat and without repetition; of parts that are folded too often, the first alone."""
+    """Return the conjunction, flat and without repetition; of parts that are folded too often, the first alone."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AllOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -146,7 +146,7 @@ def all_of(*parts: Expression) -> Expression:
 
 
 def any_of(*parts: Expression) -> Expression:
-    """The disjunction, flat and without repetition; of parts that are folded too often, anything."""
+    """Return the disjunction, flat and without repetition; of parts that are folded too often, anything."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, AnyOf) else (part,))]
     unique = tuple(dict.fromkeys(flat))
     if len(unique) == 1:
@@ -199,17 +199,17 @@ class Document:
         self._open: set[Expression] = set()
 
     def value(self, leaf: Leaf) -> Json:
-        """The subschema itself."""
+        """Return the subschema itself."""
         self._look(leaf.pointer)
         return self._values[leaf.pointer]
 
     def target(self, leaf: Leaf) -> Leaf | None:
-        """Where the subschema's `$ref` leads."""
+        """Return where the subschema's `$ref` leads."""
         self._look(leaf.pointer)
         return self._targets.get((leaf.pointer, "$ref"))
 
     def keywords(self, leaf: Leaf) -> Mapping[str, Json]:
-        """The keywords of the subschema that count: before 2019-09, those beside `$ref` do not."""
+        """Return the keywords of the subschema that count: before 2019-09, those beside `$ref` do not."""
         value = self.value(leaf)
         if not isinstance(value, dict):
             return {}
@@ -218,7 +218,7 @@ class Document:
         return value
 
     def leaves(self, expression: Expression) -> Iterator[Leaf]:
-        """The subschemas that describe the whole of an instance: each, then those it refers to or includes."""
+        """Yield the subschemas that describe the whole of an instance: each, then those it refers to or includes."""
         seen: set[Leaf] = set()
         pending: list[Expression] = [expression]
         while pending:
@@ -232,7 +232,7 @@ class Document:
                 pending[:0] = [*([target] if target else []), *self.children(here, "allOf")]
 
     def settled(self, expression: Expression) -> Expression:
-        """What `expression` is but a reference to, or itself."""
+        """Return what `expression` is but a reference to, or itself."""
         seen = set()
         while isinstance(expression, Leaf) and expression not in seen:
             seen.add(expression)
@@ -243,25 +243,25 @@ class Document:
         return expression
 
     def only_object(self, expression: Expression) -> Object | None:
-        """The object that an expression stands for, where it has properties and is nothing else."""
+        """Return the object that an expression stands for if it has properties and is nothing else."""
         shape = self.shape(expression)
         return shape[0] if len(shape) == 1 and isinstance(shape[0], Object) and shape[0].properties else None
 
     def shared(self, thing: Object) -> str | None:
-        """The name under `schemas` of the bundled schema that an object is the whole of."""
+        """Return the name under `schemas` of the bundled schema that an object is the whole of."""
         place = (thing.pointer or ())[:2]
         name = self.bundled.get(pointer_text(place))
         return name if name is not None and self.only_object(Leaf(self.name, place)) == thing else None
 
     def shared_whole(self, expression: Expression) -> str | None:
-        """The name under `schemas` of the bundled schema that an expression is but a reference to."""
+        """Return the name under `schemas` of the bundled schema that an expression is but a reference to."""
         settled = self.settled(expression) if self.bundled else expression
         if not isinstance(settled, Leaf) or len(settled.pointer) != 2:
             return None
         return self.bundled.get(pointer_text(settled.pointer))
 
     def extended(self, thing: Object) -> Iterator[Object]:
-        """The objects of bundled schemas that the schema of an object refers to, itself or in `allOf`."""
+        """Yield the objects of bundled schemas that the schema of an object refers to, itself or in `allOf`."""
         if thing.pointer is None:
             return
         leaf = Leaf(self.name, thing.pointer)
@@ -270,7 +270,7 @@ class Document:
                 yield other
 
     def shape(self, expression: Expression) -> Shape:
-        """The alternatives of an expression, in the order of the source; none where no instance is valid."""
+        """Return the alternatives of an expression, in the order of the source; none if no instance is valid."""
         known = self._shapes.get(expression)
         if known is not None:
             return known
@@ -295,7 +295,7 @@ class Document:
         return shape
 
     def children(self, leaf: Leaf, keyword: str) -> Iterator[Leaf]:
-        """The subschemas that stand below a keyword, where the dialect has it."""
+        """Yield the subschemas that stand below a keyword, where the dialect has it."""
         keywords = self.keywords(leaf)
         value = keywords.get(keyword)
         steps: Iterable[Pointer] = ()
@@ -358,11 +358,11 @@ class Document:
         )
 
     def _marked(self, branch: Expression) -> tuple[Shape, Pointer | None]:
-        """A branch, and where it stands."""
+        """Return a branch, and where it stands."""
         return self.shape(branch), branch.pointer if isinstance(branch, Leaf) else None
 
     def _own(self, leaf: Leaf, keywords: Mapping[str, Json]) -> Shape:
-        """What `type`, `enum`, `const` and the keywords of objects and lists say."""
+        """Return what `type`, `enum`, `const` and the keywords of objects and lists say."""
         said = keywords.get("type")
         shape: Shape
         if said is not None:
@@ -429,7 +429,7 @@ class Document:
         return Items(any_of(*places) if ended else any_of(*places, after))
 
     def _places(self, leaf: Leaf, keywords: Mapping[str, Json]) -> tuple[list[Leaf], Leaf | None]:
-        """The schemas of a list's first items, each its own, and that of the items after them."""
+        """Return the schemas of a list's first items, each its own, and that of the items after them."""
         if "prefixItems" in self.dialect.keywords:
             return [*self.children(leaf, "prefixItems")], self._child(leaf, "items")
         if isinstance(keywords.get("items"), list):
@@ -437,7 +437,7 @@ class Document:
         return [], self._child(leaf, "items")
 
     def _branches(self, leaf: Leaf) -> Iterator[Sequence[Expression]]:
-        """For each keyword that chooses, the expressions it chooses from."""
+        """Yield the expressions that each keyword chooses from."""
         for keyword in ("anyOf", "oneOf"):
             if found := [*self.children(leaf, keyword)]:
                 yield found
@@ -451,7 +451,7 @@ class Document:
 
 
 def _is_static(reference: references.Reference, outline: references.Outline) -> bool:
-    """Whether the reference leads to the same place wherever it is followed from."""
+    """Tell whether the reference leads to the same place wherever it is followed from."""
     if reference.keyword == "$ref":
         return True
     mark = "$dynamicAnchor" if reference.keyword == "$dynamicRef" else "$recursiveAnchor"
@@ -463,23 +463,23 @@ def _count(value: Json) -> int | None:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate pair."""
+    """Tell whether a string can be encoded: pydantic can hold no other, and JSON can write half of a surrogate pair."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def written(value: float) -> int | None:
-    """The integer that a float is in JSON, where digits count and not bits: `1e23` is 10**23, which no float is."""
+    """Return the integer that a float is in JSON, where digits count, not bits: `1e23` is 10**23, unlike any float."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 
 def _wide(values: Sequence[Json]) -> Iterator[Alternative]:
-    """The constants of an enumeration; of one that nobody reads to its end, their types."""
+    """Yield the constants of an enumeration; of one too long to be read to its end, their types."""
     for each in map(constant, values):
         yield Free(each.type) if isinstance(each, Const) and len(values) > _MOST_CONSTANTS else each
 
 
 def constant(value: Json) -> Alternative:
-    """What a member of an enumeration is, as near as a type can say it."""
+    """Return what a member of an enumeration is, as near as a type can say it."""
     match value:
         case bool():
             return Const("boolean", value)
@@ -499,16 +499,16 @@ def constant(value: Json) -> Alternative:
 
 
 def _objects(shape: Shape) -> list[Object]:
-    """What an instance with this shape is as an object."""
+    """Return what an instance with this shape is as an object."""
     objects = [alternative for alternative in shape if isinstance(alternative, Object)]
     return [*objects, OBJECT] if ANY in shape else objects
 
 
 def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> Shape:
-    """What `shape` and one of the branches accept.
+    """Return what `shape` and one of the branches accept.
 
     Where the objects of `shape` have properties, or those of no branch have any, the branches' objects become one with
-    `shape`'s; else each stays a class of its own.
+    `shape`'s; otherwise each stays a class of its own.
     """
     flat = _union(alternative for branch, _ in branches for alternative in branch)
     own, others = _objects(shape), _objects(flat)
@@ -529,7 +529,7 @@ def _choose(shape: Shape, branches: Sequence[tuple[Shape, Pointer | None]]) -> S
 
 
 def _union(alternatives: Iterable[Alternative]) -> Shape:
-    """The alternatives, each once; what another includes is left out, unless it says more to a reader."""
+    """Return the alternatives, each once; what another includes is left out, unless it says more to a reader."""
     unique = [*dict.fromkeys(alternatives)]
     free = {alternative.type for alternative in unique if isinstance(alternative, Free)}
     if _STRING in unique:
@@ -552,7 +552,7 @@ def _included(alternative: Alternative, free: Collection[str]) -> bool:
 
 
 def _both(first: Shape, second: Shape) -> Shape:
-    """What both accept, or a little more."""
+    """Return what both accept, or a little more."""
     if first == (ANY,) or (ANY in first and ANY not in second):
         return second
     if ANY in second and ANY not in first:
@@ -566,7 +566,7 @@ def _both(first: Shape, second: Shape) -> Shape:
 
 
 def _meet(first: Alternative, second: Alternative) -> Alternative | None:
-    """What both accept, or a little more; none where nothing can be both."""
+    """Return what both accept, or a little more; none if nothing can be both."""
     match first, second:
         case (Object(), Object()):
             return _meet_objects(first, second)
@@ -616,7 +616,7 @@ def _meet_objects(first: Object, second: Object) -> Object:
 
 
 def _join(objects: Sequence[Object]) -> Object:
-    """One object for all: what some do not name may be anything there, unless they refuse it."""
+    """Join objects into one: what some do not name may be anything there, unless they refuse it."""
     if len(set(objects)) == 1:
         return objects[0]
     tables = [_by_name(each) for each in objects]

@@ -40,7 +40,7 @@ class Artifact:
 
 
 def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> tuple[Artifact, ...]:
-    """All files of a manifest's package, in a fixed order.
+    """Return all files of a manifest's package, in a fixed order.
 
     Args:
         manifest: The lowered manifest.
@@ -76,7 +76,7 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> 
 
 
 def requirements(document: Mapping[str, ir.Json], emit: Container[str]) -> tuple[str, ...]:
-    """What a generated package needs installed: the runtime, with the extras that its manifest asks for."""
+    """Return what a generated package needs installed: the runtime, with the extras that its manifest asks for."""
     extras = sorted(_extras(document)) if "server" in emit else []
     return (f"{RUNTIME}[{','.join(extras)}]" if extras else RUNTIME,)
 
@@ -90,7 +90,7 @@ def _extras(document: Mapping[str, ir.Json]) -> set[str]:
 
 
 def _json(document: Mapping[str, ir.Json]) -> bytes:
-    """A manifest as JSON. A shared schema that many tools hold is the same object in each, and laid out once."""
+    """Format a manifest as JSON. A shared schema that many tools hold is the same object in each, and laid out once."""
     output = BytesIO()
     _lay_out(output, document, 0, _TO_SHARED, {})
     output.write(b"\n")

@@ -33,7 +33,7 @@ _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
 def client_page(
     title: str, manifest: ir.Manifest, units: Mapping[str, PrimitiveCode], primitive_modules: Sequence[PrimitiveCode]
 ) -> Mapping[str, Any]:
-    """What the template of `client.py` is given."""
+    """Return what the template of `client.py` is given."""
     names = {name for unit in (*units.values(), *primitive_modules) for name in unit.names}
     has_outputs = any(output_class(tool) for tool in manifest.tools)
     typing = names & {"Any", "Literal"}

@@ -45,7 +45,7 @@ OF_HANDLES: Final = frozenset(_HANDLES)
 
 
 def exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
-    """The names of the runtime that a package exports.
+    """Return the names of the runtime that a package exports.
 
     Args:
         manifest: Its manifest.

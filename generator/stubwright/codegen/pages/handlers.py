@@ -30,7 +30,7 @@ object that is an async context manager is entered when the server starts and le
 
 
 def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    """What the template of `handlers.py` is given."""
+    """Return what the template of `handlers.py` is given."""
     methods = surface.handler_methods(manifest)
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
@@ -49,7 +49,7 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
 
 
 def _named(method: surface.HandlerMethod) -> frozenset[Name]:
-    """The names in a method's signature."""
+    """Return the names in a method's signature."""
     return method.result.names.union({method.wrapper}, *(parameter.type.names for parameter in method.parameters))
 
 

@@ -62,7 +62,7 @@ class ContextHandles:
 
 
 def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
-    """The kinds of handles of a manifest, in its order."""
+    """Return the kinds of handles of a manifest, in its order."""
     if not manifest.handles:
         return ()
     from stubwright.codegen.models.datamodel import homes
@@ -80,13 +80,13 @@ def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
 
 
 def modelled_kinds(known: Sequence[Kind]) -> Code | None:
-    """The classes of the states by their kinds, as a dictionary; None where no states have one."""
+    """Return the classes of the states by their kinds, as a dictionary; None if no states have one."""
     entries = [code("{}: _models.{}", literal(kind.name), kind.model) for kind in known if kind.model is not None]
     return code("{{{}}}", join(", ", entries)) if entries else None
 
 
 def held(tool: ir.Tool, known: tuple[Kind, ...]) -> ContextHandles:
-    """The handles that the handler of a tool gets with its arguments."""
+    """Return the handles that the handler of a tool gets with its arguments."""
     if not tool.input.handles:
         return ContextHandles((), nested=False)
     document = Document("input", tool.input, merged=True)
@@ -118,7 +118,7 @@ def _kind(alternative: Alternative) -> str | None:
 
 
 def _is_inside(document: Document, expressions: list[Expression]) -> bool:
-    """Whether an id stands inside of what some expressions are."""
+    """Tell whether an id stands inside the values of some expressions."""
     seen: set[Expression] = set()
     waiting = [inner for each in expressions for inner in _inner(document, each)]
     while waiting:
@@ -133,7 +133,7 @@ def _is_inside(document: Document, expressions: list[Expression]) -> bool:
 
 
 def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
-    """What the values of an expression hold."""
+    """Yield what the values of an expression hold."""
     for alternative in document.shape(expression):
         match alternative:
             case Object(properties=properties, values=values):
@@ -149,7 +149,7 @@ def _inner(document: Document, expression: Expression) -> Iterator[Expression]:
 
 
 def ids_module(title: str, manifest: ir.Manifest) -> Code:
-    """The module of the types of ids."""
+    """Return the module of the types of ids."""
     types = [
         code(
             "{} = NewType({}, str)\n{}",

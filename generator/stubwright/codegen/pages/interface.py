@@ -49,7 +49,7 @@ class Interface:
         return frozenset((*names, *(handle.id for handle in self._manifest.handles)))
 
     def names(self, module: str) -> frozenset[str] | None:
-        """The names in a module that is the package, its `models` or the runtime; None for any other."""
+        """Return the names in a module that is the package, its `models` or the runtime; None for any other."""
         if module == RUNTIME:
             return _runtime_exports()
         if module == self.package:
@@ -57,7 +57,7 @@ class Interface:
         return self.models if module == f"{self.package}.models" else None
 
     def has(self, module: str, name: str) -> bool:
-        """Whether one of these modules has a name, or another module of its own. Most are found without a plan."""
+        """Tell whether one of these modules has a name, or another module of its own. Most are found without a plan."""
         if module == RUNTIME:
             return name in _runtime_exports() or _has_module(name)
         if module == self.package and name in self._certain:
@@ -95,19 +95,19 @@ class Interface:
 
 
 def _runtime_exports() -> frozenset[str]:
-    """The names that the runtime exports, as all packages do."""
+    """Return the names that the runtime exports, as all packages do."""
     return frozenset(dir(stubwright_runtime))
 
 
 def _has_module(name: str) -> bool:
-    """Whether there is something of this name beside the modules of the runtime."""
+    """Tell whether there is something of this name beside the modules of the runtime."""
     (root,) = stubwright_runtime.__path__
     return Path(root, name).is_dir() or Path(root, f"{name}.py").is_file()
 
 
 @cache
 def context_members() -> frozenset[str]:
-    """The attributes of the runtime's `Context`, by its source: to import it takes longer than the rest of `check`."""
+    """Return the attributes of the runtime's `Context` from its source: importing it would take too long."""
     (root,) = stubwright_runtime.__path__
     table = ast.parse(Path(root, "generated.py").read_bytes())
     home = next(

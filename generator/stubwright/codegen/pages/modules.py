@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def make_all(manifest: ir.Manifest) -> PackageCode:
-    """All units of a manifest, made here and now."""
+    """Return all units of a manifest, made here and now."""
 
     def generate(taken: Reserved) -> PackageCode:
         rest = make_rest(*arguments_of_rest(manifest, taken))
@@ -36,7 +36,7 @@ def make_all(manifest: ir.Manifest) -> PackageCode:
 def arguments_of_rest(
     manifest: ir.Manifest, taken: Reserved
 ) -> tuple[Sequence[ir.Primitive], frozenset[str], Sequence[ir.SharedSchema], str, str, Reserved]:
-    """What `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
+    """Return what `make_rest` takes of a manifest; `taken` are names that the package has for something else."""
     primitives = (*manifest.resources, *manifest.templates, *manifest.prompts)
     modelled = {primitive.key for primitive in primitives if primitive.has_model} if "server" in manifest.emit else ()
     return primitives, frozenset(modelled), shared(manifest), manifest.source, manifest.command, taken
@@ -50,7 +50,7 @@ def make_rest(
     command: str,
     taken: Reserved,
 ) -> tuple[list[PrimitiveCode], Mapping[str, ModelModule], Mapping[Name, ModelModule]]:
-    """The units of resources, templates and prompts, and the models of shared schemas.
+    """Return the units of resources, templates and prompts, and the models of shared schemas.
 
     Args:
         primitives: The resources, templates and prompts.
@@ -93,7 +93,7 @@ def make_rest(
 
 
 def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
-    """The shared schemas, with what is redacted in them."""
+    """Return the shared schemas, with what is redacted in them."""
     if not manifest.shared or not any(tool.policy.get("redact") for tool in manifest.tools):
         return manifest.shared
     from stubwright.codegen.models import datamodel
@@ -102,7 +102,7 @@ def shared(manifest: ir.Manifest) -> Sequence[ir.SharedSchema]:
 
 
 def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken: Reserved) -> Mapping[str, Imported]:
-    """What stands for shared schemas in the models of some tools, by their names under `schemas`."""
+    """Return what stands for shared schemas in the models of some tools, by their names under `schemas`."""
     if not shared:
         return {}
     from stubwright.codegen.models import datamodel
@@ -113,7 +113,7 @@ def homes_for(tools: Sequence[ir.Tool], shared: Sequence[ir.SharedSchema], taken
 def make(
     tools: Sequence[ir.Tool], homes: Mapping[str, Imported], source: str, command: str, taken: Reserved
 ) -> list[PrimitiveCode]:
-    """The units of some tools, made here and now.
+    """Return the units of some tools, made here and now.
 
     Args:
         tools: The tools.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
-    """The pages that say what `manifest` says, whatever its models look like."""
+    """Return the pages that say what `manifest` says, whatever its models look like."""
     title = _title(manifest)
     pages = [Page("registry.py", "registry.py", registry_page(title, manifest))]
     if manifest.handles:
@@ -79,7 +79,7 @@ def of_manifest(manifest: ir.Manifest) -> tuple[Page, ...]:
 
 
 def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
-    """The other pages, but for the modules of single primitives, which their units have.
+    """Return the other pages, but for the modules of single primitives, which their units have.
 
     Args:
         manifest: The lowered manifest.
@@ -114,7 +114,7 @@ def of_models(manifest: ir.Manifest, code: PackageCode) -> tuple[Page, ...]:
 
 
 def _responses(manifest: ir.Manifest, code: PackageCode) -> Iterator[Code]:
-    """The class of the responses of a client that calls tools, its methods of tools that are deprecated, and tasks."""
+    """Yield the client's class of responses if it calls tools, its methods of deprecated tools, and tasks."""
     if manifest.tools:
         units = [(tool.names.method, code.units[tool.name].response) for tool in manifest.tools]
         yield responses(naming.client_class(manifest.stem), [name for name, response in units if response is None])

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def input_class(tool: ir.Tool) -> Name:
-    """The class of a tool's arguments."""
+    """Return the class of a tool's arguments."""
     return naming.input_class(tool.names)
 
 
 def output_class(tool: ir.Tool) -> Name | None:
-    """The class of a tool's structured result; None where it has no output schema."""
+    """Return the class of a tool's structured result; None if it has no output schema."""
     return naming.output_class(tool.names) if tool.output is not None else None
 
 
 def primitive_features(manifest: ir.Manifest) -> frozenset[str]:
-    """The parts that the server has beside its tools."""
+    """Return the features that the server has beside its tools."""
     parts = set()
     if manifest.resources or manifest.templates or _has_capability(manifest, "resources"):
         parts.add("resources")
@@ -43,7 +43,7 @@ def primitive_features(manifest: ir.Manifest) -> frozenset[str]:
 
 
 def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """The names that the package exports of its own, by the modules that define them.
+    """Return the names that the package exports of its own, by the modules that define them.
 
     Args:
         manifest: The lowered manifest.
@@ -64,17 +64,17 @@ def own_exports(manifest: ir.Manifest, models: Iterable[str]) -> Mapping[str, Se
 
 
 def has_examples(manifest: ir.Manifest) -> bool:
-    """Whether some tool has an example that can be a test."""
+    """Tell whether some tool has an example that can be a test."""
     return any(tool.examples for tool in manifest.tools)
 
 
 def modelled(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
-    """The prompts and resource templates whose handlers get a model."""
+    """Return the prompts and resource templates whose handlers get a model."""
     return tuple(primitive for primitive in every(manifest) if primitive.has_model)
 
 
 def every(manifest: ir.Manifest) -> tuple[ir.Primitive, ...]:
-    """All resources, resource templates and prompts."""
+    """Return all resources, resource templates and prompts."""
     return (*manifest.resources, *manifest.templates, *manifest.prompts)
 
 
@@ -83,7 +83,7 @@ def _has_capability(manifest: ir.Manifest, name: str) -> bool:
 
 
 def needs_handlers(manifest: ir.Manifest) -> bool:
-    """Whether the server needs handlers."""
+    """Tell whether the server needs handlers."""
     needing = any(primitive.handled or primitive.completes for primitive in every(manifest))
     return needing or any(tool.call is None for tool in manifest.tools)
 
@@ -129,7 +129,7 @@ class OwnContext:
 
 
 def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
-    """The contexts of all tools that have handles, and of all primitives that ask something."""
+    """Return the contexts of all tools that have handles, and of all primitives that ask something."""
     known = kinds(manifest)
     owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
         (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in modelled(manifest)

@@ -44,7 +44,7 @@ class PackageCode:
     circles: Mapping[Name, ModelModule]
 
     def defined(self) -> Iterator[Name]:
-        """The names that its modules define, once for each of these."""
+        """Yield the names that its modules define, once for each of these."""
         for unit in (*self.units.values(), *self.primitives):
             yield from unit.classes
         for module in self.shared.values():

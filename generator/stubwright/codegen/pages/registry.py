@@ -29,7 +29,7 @@ class Row:
 
 
 def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
-    """What the template of `registry.py` is given."""
+    """Return what the template of `registry.py` is given."""
     served = "server" in manifest.emit
     sections = {
         Name("tools"): [_tool(tool) for tool in manifest.tools],

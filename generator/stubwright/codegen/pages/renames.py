@@ -21,7 +21,7 @@ _OURS: Final = "stubwright"
 
 
 def renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str, Json]]) -> dict[str, str]:
-    """Old names to new ones: of what is gone, where exactly one that is new is the same but for its name and title.
+    """Map old names to new ones: of what is gone, if exactly one new thing differs only in its name and title.
 
     Args:
         old: What was listed, by name: definitions as they go on the wire.
@@ -39,7 +39,7 @@ def renamed(old: Mapping[str, Mapping[str, Json]], new: Mapping[str, Mapping[str
 
 
 def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Old names of the handlers' methods to new ones.
+    """Map old names of the handlers' methods to new ones.
 
     Args:
         old: The `manifest.json` that the package was generated with.
@@ -59,7 +59,7 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
 
 
 def _succeeded(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[str, str]:
-    """Old names to new ones: of what is gone, but whose name is an alias now."""
+    """Map old names to new ones: of what is gone, but whose name is an alias now."""
     return {
         alias["name"]: name
         for name, entry in new.items()
@@ -85,7 +85,7 @@ def current_names(name: str, renamed: Mapping[str, str], known: Collection[str])
 
 
 def _described(entry: Mapping[str, Json]) -> str | None:
-    """What a tool, resource or prompt says of itself but for its name; None where that is too little to know it by."""
+    """Return how a tool, resource or prompt is described, without its name; None if it cannot be told by that."""
     fields = {key: value for key, value in entry.items() if key not in ("name", "title", "uri", _OURS)}
     schema = entry.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None

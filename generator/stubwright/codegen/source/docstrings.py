@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tool_doc(tool: ir.Tool) -> str:
-    """The manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
+    """Return the manifest's own words, then the wire name and the hints, so that they are seen where the method is."""
     hints = list(_hints(tool.annotations))
     facts = f"Tool ``{tool.name}``{': ' if hints else ''}{', '.join(hints)}."
     facts = " ".join(filter(None, (facts, *_limits(tool), deprecation(tool.deprecated), old_names(tool))))
@@ -27,7 +27,7 @@ def tool_doc(tool: ir.Tool) -> str:
 
 
 def _limits(tool: ir.Tool) -> Iterator[str]:
-    """What the tool's policy means for whoever writes it or calls it."""
+    """Yield what the tool's policy means for its author and its callers."""
     if tool.policy.get("confirm"):
         yield "The server asks the user for leave first."
     if scopes := tool.policy.get("scopes"):
@@ -43,7 +43,7 @@ def _limits(tool: ir.Tool) -> Iterator[str]:
 
 
 def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
-    """What the hints mean; one that says no, as it is by default, goes without saying."""
+    """Yield what the hints mean; one that says no, as it is by default, goes without saying."""
     for hint in vocabulary.HINTS:
         value = annotations.get(hint.name)
         if isinstance(value, bool) and (value or hint.default):
@@ -51,7 +51,7 @@ def _hints(annotations: Mapping[str, ir.Json]) -> Iterator[str]:
 
 
 def primitive_doc(primitive: ir.Primitive) -> str:
-    """The manifest's own words, then what it is on the wire."""
+    """Return the manifest's own words, then what it is on the wire."""
     definition = primitive.definition
     facts = f"{sentence(primitive.kind)} ``{primitive.key}``."
     text = definition.get("description") or (f"{definition['title']}." if definition.get("title") else "")
@@ -60,7 +60,7 @@ def primitive_doc(primitive: ir.Primitive) -> str:
 
 
 def deprecation(deprecated: Mapping[str, str] | None) -> str | None:
-    """Since when something is deprecated, what to use, and why; None where it is not."""
+    """Say since when something is deprecated, what to use, and why; None if it is not."""
     if deprecated is None:
         return None
     since = f" since {deprecated['since']}" if "since" in deprecated else ""
@@ -77,7 +77,7 @@ def old_names(tool: ir.Tool) -> str | None:
 
 
 def parameter_doc(text: str, default: Code | None) -> str:
-    """What the client's method says of a parameter: its own words, and the default that the server applies."""
+    """Return what the client's method says of a parameter: its own words, and the default that the server applies."""
     if default is None:
         return text
     sentences = text if not text or text.endswith((".", "!", "?", ":")) else f"{text}."
@@ -85,7 +85,7 @@ def parameter_doc(text: str, default: Code | None) -> str:
 
 
 def arguments_doc(doc: str, described: Iterable[tuple[str, str]]) -> str:
-    """A docstring with a section for those arguments of which something is said."""
+    """Return a docstring with a section for those arguments of which something is said."""
     lines = [f"    {name}: {text.replace(_LINE, _INDENTED)}" for name, text in described if text]
     return "\n".join([doc, "", "Args:", *lines]) if lines else doc
 
@@ -95,11 +95,11 @@ _INDENTED = "\n        "
 
 
 def about(manifest: ir.Manifest) -> str:
-    """The server's instructions as a paragraph of their own, if there are any."""
+    """Return the server's instructions as a paragraph of their own, if there are any."""
     instructions = manifest.server.get("instructions")
     return f"\n\n{instructions.strip()}" if isinstance(instructions, str) and instructions.strip() else ""
 
 
 def sentence(text: str) -> str:
-    """`text` as a sentence starts."""
+    """Capitalize `text` as a sentence."""
     return text[:1].upper() + text[1:]

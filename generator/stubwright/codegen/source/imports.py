@@ -1,6 +1,6 @@
 """Imports as data: which names a generated module takes from which other one, and their lines.
 
-The lines are those that isort and ruff write by default, so that whoever checks generated code has nothing to mend:
+The lines are those that isort and ruff write by default, so that a check of generated code finds nothing to mend:
 names sorted as people count, and no line beyond 88 columns. Formatters that allow longer lines leave them as they are.
 """
 
@@ -32,13 +32,13 @@ class Home:
     names: tuple[Name, ...]
 
     def imported(self, indent: int = 0) -> Code:
-        """The lines that import the names; those of `DATES` under another name, each on a line of its own."""
+        """Return the lines that import the names; those of `DATES` under another name, each on a line of its own."""
         renamed = [code("{} as {}", DATES[name], name) for name in self.names if name in DATES]
         plain = [name for name in self.names if name not in DATES]
         return self._lines([*([plain] if plain else []), *([each] for each in renamed)], indent)
 
     def exported(self, indent: int = 0) -> Code:
-        """The lines that import the names into a package that means to export them."""
+        """Return the lines that import the names into a package that means to export them."""
         return self._lines([[code("{} as {}", name, name)] for name in self.names], indent)
 
     @property
@@ -58,7 +58,7 @@ class Home:
 
 
 def exploded(items: Sequence[Code], indent: int) -> Code:
-    """Items in parentheses, each on a line of its own."""
+    """Format items in parentheses, each on a line of its own."""
     margin = join("", [code(" ")] * indent)
     return code("(\n{}{})", join("", [code("{}    {},\n", margin, item) for item in items]), margin)
 
@@ -71,7 +71,7 @@ def _parted(separator: Code, parts: Iterable[Code]) -> Iterator[Code]:
 
 
 def as_homes(table: Mapping[str, Iterable[str]]) -> tuple[Home, ...]:
-    """The homes of names by their modules, both in their order; a module without names is left out."""
+    """Return the homes of names by their modules, both in their order; a module without names is left out."""
     return tuple(
         Home(Name(module), tuple(map(Name, sorted({*table[module]}, key=import_order))))
         for module in sorted(table, key=_module_order)
@@ -83,14 +83,14 @@ _Natural: TypeAlias = tuple[tuple[int, int, int, str], ...]
 
 
 def import_order(name: str) -> tuple[int, _Natural, _Natural]:
-    """Constants, then classes, then the rest, each as people count, where 10 comes after 9 and case matters last."""
+    """Return a key that sorts constants, then classes, then the rest, each with numbers by value and case last."""
     kind = 0 if len(name) > 1 and name.isupper() else 1 if name[:1].isupper() else 2
     name = DATES.get(Name(name), Name(name))
     return kind, _natural(name.lower()), _natural(name)
 
 
 def _module_order(module: str) -> tuple[int, _Natural, _Natural]:
-    """From far to near: modules by their full names, then those of folders above, then those beside."""
+    """Return a key that sorts modules from far to near: by full names, then of folders above, then beside."""
     bare = module.lstrip(".")
     level = len(module) - len(bare)
     return -level if level else -_FAR, _natural(bare.lower()), _natural(bare)
@@ -100,7 +100,7 @@ _FAR: Final = 100  # more than folders lie in each other
 
 
 def _natural(text: str) -> _Natural:
-    """A text as a key to sort it by in which numbers count as such, those with a leading zero digit by digit."""
+    """Return a key that sorts texts with numbers by value, and those with a leading zero digit by digit."""
     return tuple(
         (
             (ord("0"), part[0] != "0", len(part) if part[0] != "0" else 0, part)

@@ -25,7 +25,7 @@ _NAMED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def literal(value: Json | tuple[Json, ...]) -> Code:
-    """The expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
+    """Return the expression that is equal to `value`, which is a JSON value or a tuple of such, on one line.
 
     Raises:
         TypeError: The value is none of these.
@@ -52,7 +52,7 @@ def _literal(value: Json | tuple[Json, ...]) -> str:
 
 
 def requoted(source: str) -> str:
-    """Source with the quotes of its strings as Black has them; one in double quotes that needs no escapes has them."""
+    """Return source with the quotes of its strings as Black has them: double ones if they need no escapes."""
     return _WRITTEN.sub(_as_literal, source) if "'" in source else source
 
 
@@ -62,7 +62,7 @@ def _as_literal(string: re.Match[str]) -> str:
 
 
 def docstring(text: str, indent: int = 0) -> Code:
-    """The docstring with this text, for a line that is indented by `indent` spaces. Lines are kept, none is wrapped."""
+    """Return the docstring with this text, for a line that is indented by `indent` spaces. Lines stay as they are."""
     lines = [_visible(line) for line in inspect.cleandoc(_spaced(text)).split("\n")]
     body = "\n".join(" " * indent + line if line and number else line for number, line in enumerate(lines))
     body = body.replace('"""', '\\"\\"\\"')
@@ -72,13 +72,13 @@ def docstring(text: str, indent: int = 0) -> Code:
 
 
 def comment(text: str) -> Code:
-    """The comment with this text, on one line, which says nothing to Python about how to read the file."""
+    """Return the comment with this text, on one line, which says nothing to Python about how to read the file."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return Code(f"# {_CODING.sub('coding?', shown)}")
 
 
 def _string(text: str) -> str:
-    """A string in double quotes, or in single quotes where that saves escapes."""
+    """Return a string in double quotes, or in single quotes where that saves escapes."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     quote = "'" if text.count('"') > text.count("'") else '"'
@@ -86,7 +86,7 @@ def _string(text: str) -> str:
 
 
 def _before(body: str) -> str:
-    """Black sets quotation marks apart from the quotes, and writes a space where there is nothing."""
+    """Return the space that Black writes before a quotation mark, or where there is nothing; otherwise nothing."""
     return "" if body and not body.startswith(_QUOTE) else " "
 
 

@@ -40,7 +40,7 @@ class Page:
 
 
 def header(source: str, command: str) -> Code:
-    """The lines on top of each generated file: the source, the command, and nothing that changes.
+    """Return the lines on top of each generated file: the source, the command, and nothing that changes.
 
     The last one keeps a project's own formatter, with lines of another length, from editing the file.
     """
@@ -49,19 +49,19 @@ def header(source: str, command: str) -> Code:
 
 
 def page(head: Code, planned: Page) -> Code:
-    """One Python file, formatted; `head` is what `header` gives, which Black must not see."""
+    """Format one Python file; `head` is the output of `header`, which Black must not see."""
     template = _environment().get_template(f"{planned.template}.jinja")
     parts = trusted(template.render(planned.values)).split(CUT)
     return join("", [head, *map(python, map(trusted, parts)), *(code("\n{}", part) for part in planned.tail)])
 
 
 def method(planned: ClientMethod) -> Code:
-    """One method of a client, formatted, and indented as it stands in the class."""
+    """Format one method of a client, indented as it stands in the class."""
     return python(trusted(_environment().get_template("method.py.jinja").render({"method": planned})))
 
 
 def responses(client: Name, tools: Sequence[Name]) -> Code:
-    """The class of the responses of a client.
+    """Return the class of the responses of a client.
 
     Args:
         client: The class of the client.
@@ -72,7 +72,7 @@ def responses(client: Name, tools: Sequence[Name]) -> Code:
 
 
 def toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequence[Name]) -> Code:
-    """The class of a toolset's client.
+    """Return the class of a toolset's client.
 
     Args:
         client: The class of the client of all tools.
@@ -87,7 +87,7 @@ def toolset_client(client: Name, name: Name, toolset: str, doc: str, tools: Sequ
 
 
 def tasks(client: Name, tools: Sequence[Name]) -> Code:
-    """The class of the tasks of a client.
+    """Return the class of the tasks of a client.
 
     Args:
         client: The class of the client.
@@ -98,17 +98,17 @@ def tasks(client: Name, tools: Sequence[Name]) -> Code:
 
 
 def response(planned: ClientMethod) -> Code:
-    """The method of a tool in the class of responses, formatted as `method` does it."""
+    """Return the method of a tool in the class of responses, formatted as `method` does it."""
     return method(replace(planned, gives_response=True, gives_pages=False))
 
 
 def task(planned: ClientMethod) -> Code:
-    """The method of a tool in the class of tasks, formatted as `method` does it."""
+    """Return the method of a tool in the class of tasks, formatted as `method` does it."""
     return method(replace(planned, gives_task=True, gives_pages=False))
 
 
 def python(source: Code) -> Code:
-    """A part of a Python file as Black writes it.
+    """Format a part of a Python file as Black writes it.
 
     Templates and literals are laid out as Black has them, so that only a part with a line of code that is too long
     needs Black itself. A part may be indented as a whole.
@@ -139,12 +139,12 @@ _INSIDE = "class _:\n"
 
 
 def _widest(line: str) -> int:
-    """The most columns that Black may see in a line: characters beyond ASCII can be two wide."""
+    """Return the most columns that Black may see in a line: characters beyond ASCII can be two wide."""
     return len(line) if line.isascii() else sum(1 if char.isascii() else 2 for char in line)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, with the quotes of its strings as Black has them, and whether it is code rather than a docstring."""
+    """Yield each line, with the quotes of its strings as Black has them, and whether it is code, not a docstring."""
     inside = False
     for line in text.split("\n"):
         bare = line.strip()
@@ -161,9 +161,9 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _laid_out(items: Sequence[Code | tuple[Code, ...]], before: Code, after: Code, indent: int) -> Code:
-    """What stands between brackets, as Black has it.
+    """Lay out what stands between brackets as Black does.
 
-    All on one line if that is short enough, else all on a line of its own, else each item on one, as also a single one.
+    All on one line if that is short enough, otherwise all on a line of its own, otherwise each item on one.
     An item that is itself a list has the entries of a dictionary.
     """
     rows = [item if isinstance(item, Code) else code("{{{}}}", join(", ", item)) for item in items]
@@ -188,7 +188,7 @@ def _item(item: Code | tuple[Code, ...], indent: int) -> Code:
 
 
 def _entry(names: Sequence[Code], key: str, indent: int) -> Code:
-    """An entry of a dictionary whose value is a tuple, as Black has it."""
+    """Lay out an entry of a dictionary whose value is a tuple as Black does."""
     listed = code("({},)" if len(names) == 1 else "({})", join(", ", names))
     line = code("{}: {},", literals.literal(key), listed)
     is_long = indent + len(line) > LINE_LENGTH
@@ -200,7 +200,7 @@ def _margin(indent: int) -> Code:
 
 
 def environment(folder: str) -> jinja2.Environment:
-    """The templates of one folder; what they are given is written as it is if it is source, and else refused."""
+    """Return the environment of one folder's templates: source is written as it is, and anything else is refused."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(package_data.TEMPLATES / folder),
         undefined=jinja2.StrictUndefined,

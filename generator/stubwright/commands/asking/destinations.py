@@ -32,12 +32,12 @@ class Destination:
 
     Attributes:
         label: What people call it.
-        url: Its URL; `None` where it is a command.
+        url: Its URL; `None` if it is a command.
         command: What starts it.
         headers: HTTP headers for each request.
         environment: The variables of the process, beside the few that it gets anyhow.
         manifest: What it was generated from, where that is here.
-        has_no_handlers: Whether it is a manifest's server for which nobody says where its handlers are.
+        has_no_handlers: Whether it is a manifest's server whose handlers are not specified.
     """
 
     label: str
@@ -81,22 +81,22 @@ def options(parser: servers.CommandParser) -> None:
 
 
 def is_url(word: str) -> bool:
-    """Whether a word is a URL."""
+    """Tell whether a word is a URL."""
     return word.startswith(("http://", "https://"))
 
 
 def is_named(word: str) -> bool:
-    """Whether a word names a server: a URL, or the path of a manifest."""
+    """Tell whether a word names a server: a URL, or the path of a manifest."""
     return is_url(word) or word.lower().endswith(_ENDINGS)
 
 
 def of(
     word: str | None, arguments: argparse.Namespace, printer: Printer, *, generated: bool = True
 ) -> Destination | None:
-    """The server that the command line names; None where its manifest is wrong, which the printer reports.
+    """Return the server that the command line names; None if its manifest is wrong, which the printer reports.
 
     Args:
-        word: A URL or a manifest; `None` for the command after `--`, else the project's only manifest.
+        word: A URL or a manifest; `None` for the command after `--`, otherwise the project's only manifest.
         arguments: The command line.
         printer: Is told what is wrong.
         generated: Whether a manifest's server is started, so that its package must be there.
@@ -161,7 +161,7 @@ def _refuse(arguments: argparse.Namespace, names: Sequence[str], why: str) -> No
 
 
 def describe_hidden(destination: Destination, *names: str) -> str | None:
-    """Why tools of a manifest are not listed to this caller, and what lists them; None where no scope is missing."""
+    """Return why this caller is not listed all tools of a manifest, and the remedy; None if no scope is missing."""
     tools = () if destination.manifest is None else destination.manifest.tools
     hidden = [tool for tool in tools if tool.name in names and tool.policy.get("scopes")]
     if not hidden:

@@ -96,7 +96,7 @@ def _show(
 
 
 def _read(destination: Destination, revision: str) -> ServerListing | str:
-    """What the server lists in a revision; why it lists nothing, if it does not."""
+    """Return what the server lists in a revision; why it lists nothing, if it does not."""
     from stubwright.importers import live
 
     try:

@@ -117,12 +117,12 @@ def _parse_length(text: str) -> int:
 
 
 def selects(arguments: argparse.Namespace) -> bool:
-    """Whether the command line has one of the options of `add_selection`."""
+    """Tell whether the command line has one of the options of `add_selection`."""
     return bool(_list_selected(arguments))
 
 
 def _list_selected(arguments: argparse.Namespace) -> list[str]:
-    """The options of `add_selection` that were given, as words of a command line."""
+    """Return the options of `add_selection` that were given, as words of a command line."""
     words: list[str] = []
     for option in ("--include", "--exclude", "--rename", "--media-type"):
         for value in getattr(arguments, option[2:].replace("-", "_")):
@@ -136,7 +136,7 @@ def _list_selected(arguments: argparse.Namespace) -> list[str]:
 
 
 def describe_import(file: str, arguments: argparse.Namespace) -> str:
-    """The arguments of `stubwright import` that import a document: all options, and source without secrets."""
+    """Return the arguments of `stubwright import` that import a document: all options, and source without secrets."""
     from stubwright.importers.openapi import sources as documents
 
     words = ["openapi", documents.hide_credentials(file), *_list_selected(arguments)]
@@ -189,7 +189,7 @@ def _import_tools(arguments: argparse.Namespace) -> int:
 
 
 def saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
-    """What makes a manifest of a saved list of tools."""
+    """Return a function that makes a manifest of a saved list of tools."""
 
     def make() -> ImportResult:
         from stubwright.importers import acceptance, reading, tools
@@ -227,7 +227,7 @@ def _import_openapi(arguments: argparse.Namespace) -> int:
 def openapi(
     file: str, arguments: argparse.Namespace, *, name: str | None, prefix: str = ""
 ) -> Callable[[], ImportResult]:
-    """What makes a manifest of an OpenAPI document.
+    """Return a function that makes a manifest of an OpenAPI document.
 
     Raises:
         UsageError: `--rename` is not OLD=NEW.
@@ -256,7 +256,7 @@ def openapi(
 
 
 def attempt(label: str, make: Callable[[], _T]) -> _T | None:
-    """What `make` gives of the source `label`; None if that fails, which is reported."""
+    """Return the result of `make` for the source `label`; None if it fails, which is reported."""
     from stubwright.importers.reading import DocumentError, SourceError
 
     try:
@@ -318,7 +318,7 @@ def _import(
 
 
 def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
-    """Write what was imported, unless that would replace what a person wrote; what is wrong, if anything is.
+    """Write what was imported, unless that would replace what a person wrote; return what is wrong, if anything.
 
     Args:
         path: The file.
@@ -353,7 +353,7 @@ def _report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document]
 
 
 def parse_auth(text: str | None) -> Auth | None:
-    """What `--auth` says. Raises UsageError if it is not a way to authenticate."""
+    """Parse `--auth`. Raises UsageError if it is not a way to authenticate."""
     from stubwright.importers.openapi.naming import SelectionError
     from stubwright.importers.openapi.options import Auth
 
@@ -364,7 +364,7 @@ def parse_auth(text: str | None) -> Auth | None:
 
 
 def parse_renames(entries: Sequence[str]) -> dict[str, str]:
-    """What `--rename` says. Raises UsageError where it is not OLD=NEW."""
+    """Parse `--rename`. Raises UsageError if it is not OLD=NEW."""
     new_names = {}
     for entry in entries:
         old, equals, new = entry.partition("=")

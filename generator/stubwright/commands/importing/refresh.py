@@ -102,7 +102,7 @@ def _find_manifests(arguments: argparse.Namespace) -> Sequence[str]:
 
 
 def _read(entry: str, printer: Printer) -> Mapping[str, Document]:
-    """A manifest and the files that it includes, by their paths."""
+    """Return a manifest and the files that it includes, by their paths."""
     from stubwright.compile import source
     from stubwright.project.files import disk
 
@@ -121,7 +121,7 @@ def _find_origin(path: str, document: Document) -> _Imported | None:
 
 
 def _import_again(imported: _Imported) -> str | None:
-    """What a file would be if it were imported now; None if that fails, which is reported."""
+    """Return what a file would be if it were imported now; None if that fails, which is reported."""
     from stubwright.compile.syntax import yamlwriter
 
     try:
@@ -150,7 +150,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parse(command: str) -> argparse.Namespace:
-    """The arguments of the command that a file names."""
+    """Parse the arguments of the command that a file names."""
     parser = _Parser(add_help=False)
     import_.add(parser.add_subparsers(required=True))
     try:
@@ -169,7 +169,7 @@ def _parse(command: str) -> argparse.Namespace:
 
 
 def _find_folder(path: str, output: str | None) -> Path:
-    """The folder in which the command was run: the one from which its `-o` leads to the file."""
+    """Return the folder in which the command was run: the one from which its `-o` leads to the file."""
     file = Path(path).resolve()
     parts = Path(output or "").parts
     if not parts or file.parts[-len(parts) :] != parts:

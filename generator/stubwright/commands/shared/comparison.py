@@ -46,7 +46,7 @@ class Version:
         return document.value if document is not None and isinstance(document.value, dict) else {}
 
     def is_foreign(self, place: Place | None) -> bool:
-        """Whether somebody else wrote what stands at a place: a server, a saved list, or a file that was imported."""
+        """Tell whether somebody else wrote the text at a place: a server, a saved list, or an imported file."""
         from stubwright.compile.syntax import yamlwriter
 
         document = None if place is None else self.documents.get(place.file)
@@ -58,7 +58,7 @@ class VersionError(Exception):
 
 
 def read_project(revision: str) -> list[tuple[Version, Version]]:
-    """Each manifest of the project at `git:REV`, and as it is now.
+    """Return each manifest of the project at `git:REV`, and as it is now.
 
     Raises:
         VersionError: One cannot be read.
@@ -75,7 +75,7 @@ def read_project(revision: str) -> list[tuple[Version, Version]]:
 
 
 def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
-    """A manifest as its server lists it: schemas as they are sent, and nothing about the meaning of `format`."""
+    """Return a manifest as its server lists it: schemas as they are sent, and nothing about the meaning of `format`."""
     if manifest.refs == "bundled":
         return replace(manifest, formats=formats)
 
@@ -95,12 +95,12 @@ def make_listed(manifest: ir.Manifest, formats: ir.Formats) -> ir.Manifest:
 
 
 def is_revision(given: str) -> bool:
-    """Whether an argument names a revision of git, without a file in it."""
+    """Tell whether an argument names a revision of git, without a file in it."""
     return given.startswith(_GIT) and ":" not in given.removeprefix(_GIT)
 
 
 def read(given: str, other: str) -> Version:
-    """The version that an argument names.
+    """Return the version that an argument names.
 
     Args:
         given: A path, `git:REV`, `git:REV:PATH`, or the URL of a live server.
@@ -122,7 +122,7 @@ def read(given: str, other: str) -> Version:
 
 
 def live(source: Source) -> Version:
-    """What a live server lists now.
+    """Return what a live server lists now.
 
     Raises:
         VersionError: It cannot be asked.
@@ -138,14 +138,14 @@ def live(source: Source) -> Version:
 
 
 def with_texts(path: str, texts: Mapping[str, str]) -> Version:
-    """A manifest on the disk as it will be when files have other texts, by their paths."""
+    """Return a manifest on the disk as it will be when files have other texts, by their paths."""
     from stubwright.project.files import disk
 
     return _compile(f"{path}, refreshed", path, _Replacing(disk.Disk(), texts))
 
 
 def make_version(name: str, value: Mapping[str, Any]) -> Version:
-    """A version that was never a file: a manifest as a value."""
+    """Return a version that was never a file: a manifest as a value."""
     return _compile(name, "server.json", _InMemoryFile("server.json", json.dumps(value, indent=2).encode()))
 
 
@@ -174,7 +174,7 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:
-    """A manifest, or a saved list of tools, which is a manifest of these tools."""
+    """Return a manifest, or a saved list of tools, which is a manifest of these tools."""
     if path.lower().endswith(".json"):
         notes: list[str] = []
         manifest_data = _import_tools(path, reader, notes)

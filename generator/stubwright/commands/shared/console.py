@@ -64,7 +64,7 @@ class Output(io.TextIOWrapper):
 
     @classmethod
     def of(cls, stream: TextIO | None) -> Output:
-        """The stream in place of Python's own, which is None where the shell closed it."""
+        """Return the stream in place of Python's own, which is None if the shell closed it."""
         if stream is None:
             return cls(open(os.devnull, "wb"), "utf-8")  # noqa: PTH123 - it stays open until the end
         through = getattr(stream, "write_through", False)  # as with `python -u`
@@ -72,7 +72,7 @@ class Output(io.TextIOWrapper):
         return cls(stream.buffer, "utf-8", "backslashreplace", line_buffering=lines, write_through=through)
 
     def write(self, text: str) -> int:
-        """As of any stream, but that it raises OutputError, and that a terminal gets no commands but for colours."""
+        """Write as any stream, but raise OutputError, and let no commands but colours reach a terminal."""
         if text != _CLEARED:
             pieces = _COLOURS.split(text) if self.isatty() else [text]
             text = "".join(piece if index % 2 else replace_controls(piece) for index, piece in enumerate(pieces))
@@ -82,7 +82,7 @@ class Output(io.TextIOWrapper):
             raise OutputError(error) from error
 
     def flush(self) -> None:
-        """As of any stream, but that it raises OutputError."""
+        """Flush as any stream, but raise OutputError."""
         try:
             super().flush()
         except OSError as error:
@@ -90,7 +90,7 @@ class Output(io.TextIOWrapper):
 
 
 def reason(error: OSError) -> str:
-    """Why a file cannot be read or written, for people."""
+    """Return why a file cannot be read or written, for people."""
     why = error.strerror or str(error)
     return f"{why} (`{error.filename}`)" if error.filename else why
 
@@ -111,7 +111,7 @@ def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
 
 
 def print_import(summary: str, notes: Iterable[str]) -> None:
-    """Tell a person on standard error what was imported; much of the text is somebody else's."""
+    """Report on standard error what was imported; much of the text is somebody else's."""
     for text in [*([summary] if summary else []), *(f"note: {note}" for note in notes)]:
         err(to_one_line(text))
 
@@ -328,7 +328,7 @@ class Printer:
 
 
 def _list_files(lock: Lock) -> Mapping[str, Mapping[str, frozenset[str]]]:
-    """The files of each manifest, with their digests."""
+    """Return the files of each manifest, with their digests."""
     return {name: entry.files for name, entry in lock.manifests.items()}
 
 

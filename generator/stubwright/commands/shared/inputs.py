@@ -40,7 +40,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def of(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
-    """What to work on, from the arguments and the project; None where the project's table is wrong."""
+    """Return what to work on, from the arguments and the project; None if the project's table is wrong."""
     from stubwright.project import build
     from stubwright.project import config as project
 

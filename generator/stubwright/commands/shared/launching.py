@@ -40,7 +40,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def server(work: Run, printer: Printer) -> ir.Manifest | None:
-    """The manifest of the server of a run; None if it is wrong, which the printer reports.
+    """Return the manifest of the server of a run; None if it is wrong, which the printer reports.
 
     Raises:
         UsageError: There are several, or it makes no server.
@@ -59,14 +59,14 @@ def server(work: Run, printer: Printer) -> ir.Manifest | None:
 
 
 def manifest(work: Run) -> str:
-    """The path of the only manifest of a run. Raises UsageError where there are several."""
+    """Return the path of the only manifest of a run. Raises UsageError if there are several."""
     if len(work.manifests) > 1:
         raise UsageError(f"the project has {len(work.manifests)} manifests; name one: {', '.join(work.manifests)}")
     return work.manifests[0]
 
 
 def interpreter(arguments: argparse.Namespace) -> str | None:
-    """What `--python` names. Raises UsageError where there is no such file."""
+    """Return what `--python` names. Raises UsageError if there is no such file."""
     python: str | None = arguments.python
     if python is not None and not Path(python).is_file():
         raise UsageError(f"--python {python}: there is no such file")

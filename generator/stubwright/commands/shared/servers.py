@@ -71,7 +71,7 @@ class CommandParser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """As of any parser, but that no word of the command line colours what a terminal shows."""
+        """Exit as any parser, but let no word of the command line colour what a terminal shows."""
         super().error(replace_controls(message))
 
 
@@ -114,7 +114,7 @@ def options(parser: CommandParser, only_after: str | None = None) -> None:
 
 
 def deadline(arguments: argparse.Namespace) -> Deadline:
-    """The time that `--timeout` gives, from now on."""
+    """Return the time that `--timeout` gives, from now on."""
     from stubwright.importers import live
     from stubwright.importers.deadline import Deadline
 
@@ -124,7 +124,7 @@ def deadline(arguments: argparse.Namespace) -> Deadline:
 def manifest(
     source: Source, arguments: argparse.Namespace, make: Callable[[ServerListing], ImportResult], deadline: Deadline
 ) -> Callable[[], ImportResult]:
-    """What queries a server and makes a manifest of its lists, within the bounds of the command line."""
+    """Return a function that makes a manifest of a server's lists, within the bounds of the command line."""
 
     def run_import() -> ImportResult:
         from stubwright.importers import live
@@ -143,7 +143,7 @@ def manifest(
 
 
 def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Namespace) -> Source:
-    """The server that the command line names.
+    """Return the server that the command line names.
 
     Raises:
         UsageError: It names none or two, or an option does not fit.
@@ -165,7 +165,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
-    """A command with its variables: those that package runners need, and those of `--env`. Raises UsageError."""
+    """Return a command with its variables: those that package runners need, and those of `--env`. Raises UsageError."""
     from stubwright.importers.live import Command
     from stubwright.importers.runners import select_variables
 
@@ -173,13 +173,13 @@ def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
 
 
 def _complete_command(parsed: argparse.Namespace, rest: Sequence[str]) -> str:
-    """The command that was meant, as far as its words are known."""
+    """Return the command that was meant, as far as its words are known."""
     first = getattr(parsed, "url", None)
     return shlex.join([*([first] if first else []), *rest]) if first else "COMMAND ARGS…"
 
 
 def name(source: Source) -> str:
-    """A name for a server that has none: its host, or its program."""
+    """Return a name for a server that has none: its host, or its program."""
     words = getattr(source, "words", None)
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 
@@ -196,7 +196,7 @@ def _check_url(text: str) -> str:
 
 
 def header(text: str) -> tuple[str, str]:
-    """The name and the value that a `--header` means. Raises UsageError, which shows no value."""
+    """Parse the name and the value of a `--header`. Raises UsageError, which shows no value."""
     key, colon, value = text.partition(":")
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
@@ -207,7 +207,7 @@ def header(text: str) -> tuple[str, str]:
 
 
 def variable(text: str) -> tuple[str, str]:
-    """The name and the value that an `--env` means. Raises UsageError, which shows no value."""
+    """Parse the name and the value of an `--env`. Raises UsageError, which shows no value."""
     key, equals, value = text.partition("=")
     if not key:
         raise UsageError("--env takes NAME or NAME=VALUE")
@@ -220,7 +220,7 @@ def variable(text: str) -> tuple[str, str]:
 
 
 def seconds(text: str) -> float:
-    """A positive number of seconds. Raises argparse.ArgumentTypeError."""
+    """Parse a positive number of seconds. Raises argparse.ArgumentTypeError."""
     try:
         seconds = float(text)
     except ValueError:

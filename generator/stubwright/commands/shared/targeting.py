@@ -23,7 +23,7 @@ def option(parser: argparse.ArgumentParser) -> None:
 
 
 def of(arguments: argparse.Namespace) -> Sequence[str]:
-    """The targets that are chosen, each once.
+    """Return the targets that are chosen, each once.
 
     Raises:
         UsageError: There is no such target.
@@ -32,7 +32,7 @@ def of(arguments: argparse.Namespace) -> Sequence[str]:
 
 
 def known(name: str) -> str:
-    """The name of a target. Raises UsageError where there is none of that name."""
+    """Return the name of a target. Raises UsageError if no target has it."""
     from stubwright.diagnostics.suggestions import did_you_mean
     from stubwright.targets import TARGETS
 

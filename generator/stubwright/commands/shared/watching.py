@@ -39,23 +39,23 @@ class Pattern:
 
     @classmethod
     def of(cls, folder: str | Path, pattern: str) -> Pattern:
-        """A pattern that counts from a folder."""
+        """Return a pattern that is relative to a folder."""
         *above, name = pattern.split("/")
         fixed = next((index for index, part in enumerate(above) if _MAGIC.search(part)), len(above))
         return cls(Path(os.path.realpath(Path(folder, *above[:fixed]))), (*above[fixed:], name))
 
     def folders(self) -> Iterator[Path]:
-        """The folders in which a file or a folder that comes may match."""
+        """Yield the folders in which a new file or folder may match."""
         yield self.base
         for count in range(1, len(self.parts)):
             yield from (path for path in self.base.glob("/".join(self.parts[:count])) if path.is_dir())
 
     def files(self) -> Iterator[Path]:
-        """The files that match now."""
+        """Return the files that match now."""
         return (path for path in self.base.glob("/".join(self.parts)) if path.is_file())
 
     def may_find(self, path: Path) -> bool:
-        """Whether a change of a path, whose folder is one of these, may change what matches."""
+        """Tell whether a change of a path, whose folder is one of these, may change what matches."""
         return fnmatch(path.name, self.parts[-1]) or (len(self.parts) > 1 and path.is_dir())
 
 
@@ -68,22 +68,22 @@ class Inputs:
     is_whole: bool = True
 
     def after(self, previous: Inputs) -> Inputs:
-        """These inputs, with the previous ones if these are incomplete."""
+        """Add the previous inputs if these are incomplete."""
         if self.is_whole:
             return self
         return Inputs(self.files | previous.files, self.patterns | previous.patterns, is_whole=False)
 
     def folders(self) -> frozenset[Path]:
-        """The folders to watch, which need not be there either."""
+        """Return the folders to watch, which need not be there either."""
         return frozenset(path.parent for path in self.files).union(*(pattern.folders() for pattern in self.patterns))
 
     def matches(self) -> frozenset[Path]:
-        """The files that the patterns find now."""
+        """Return the files that the patterns find now."""
         return frozenset[Path]().union(*(pattern.files() for pattern in self.patterns))
 
 
 def inputs(work: Run, *, imported: bool = False) -> Inputs:
-    """What a run reads. The run itself reports errors in it.
+    """Return what a run reads. The run itself reports errors in it.
 
     Args:
         work: What the run works on.
@@ -109,7 +109,7 @@ def inputs(work: Run, *, imported: bool = False) -> Inputs:
 
 
 def runs(read: Callable[[], Inputs | None]) -> Iterator[None]:
-    """A turn for each run that is due: one at the start, and one after each change of what is read.
+    """Yield a turn for each run that is due: one at the start, and one after each change of what is read.
 
     Args:
         read: Says what is read as things are; None if that is unknown.
@@ -180,7 +180,7 @@ class _Recorder:
 
 
 def _find_project_files(work: Run) -> Iterator[Path]:
-    """Where the project's own file is, and where a nearer one could come."""
+    """Yield where the project's own file is, and where a nearer one could appear."""
     from stubwright.project import config
 
     working_folder = Path.cwd()
@@ -192,7 +192,7 @@ def _find_project_files(work: Run) -> Iterator[Path]:
 
 
 def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) -> Iterator[Path]:
-    """Where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
+    """Yield where the module of a manifest's handlers is, or could be, and perhaps what it imports."""
     python = entry.get("python") if isinstance(entry, dict) else None
     reference = python.get("handlers") if isinstance(python, dict) else None
     module = reference.partition(":")[0] if isinstance(reference, str) and "\0" not in reference else ""
@@ -205,7 +205,7 @@ def _find_handwritten(entry: object, folders: Sequence[str], *, imported: bool) 
 
 
 def _resolve_links(path: str | Path) -> Iterator[Path]:
-    """A file by its name in its folder, and, where that is a link, the file that it leads to."""
+    """Yield a file by its name in its folder, and, if that is a link, the file that it leads to."""
     folder, name = os.path.split(os.path.normpath(path))
     yield Path(os.path.realpath(folder), name)
     yield Path(os.path.realpath(path))

@@ -39,7 +39,7 @@ def lower(tool: Declared) -> list[Mapping[str, Json]]:
 
 
 def check(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Each old name is free and possible, has not outlived its version, and renames arguments that the tool has."""
+    """Check that each old name is free, possible and not expired, and that it renames arguments that the tool has."""
     tools = {tool.name for tool in resolved.tools}
     first: dict[str, str] = {}
     is_dated = False
@@ -60,7 +60,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _prefix(tool: Declared) -> str:
-    """What stands before an old name: in an overlay, the tool's name as it is there lacks the same."""
+    """Return what stands before an old name: in an overlay, the tool's name as it is there lacks the same."""
     match tool.place_of("aliases").pointer:
         case ("overlay", "tools", name, *_):
             return tool.name.removesuffix(str(name))

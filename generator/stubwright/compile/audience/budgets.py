@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Diagnostic]:
-    """What is above its budget.
+    """Yield a diagnostic for each budget that is exceeded.
 
     Args:
         manifest: The manifest.

@@ -37,7 +37,7 @@ class Costs:
 
 
 def measure(manifest: ir.Manifest) -> Costs:
-    """What the lists cost."""
+    """Return what the lists cost."""
     tools = {tool.name: tokens.of(tool.definition) for tool in manifest.tools}
     toolsets = {name: sum(tools[each] for each in toolset["tools"]) for name, toolset in manifest.toolsets.items()}
     others = sum(tokens.of(entry.definition) for entries in manifest.primitives.values() for entry in entries)
@@ -45,7 +45,7 @@ def measure(manifest: ir.Manifest) -> Costs:
 
 
 def cuts(definitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The cuts that would save most, each with what it saves; at most `MOST_CUTS`."""
+    """Return the cuts that would save most, each with what it saves; at most `MOST_CUTS`."""
     before = [tokens.of(definition) for definition in definitions]
     savings = {
         "leave out every `outputSchema`": [_without(each, "outputSchema") for each in definitions],
@@ -75,7 +75,7 @@ def _bare(definition: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any, *, names: bool = False) -> Any:
-    """A schema without words; below `properties` and the like, keys are names."""
+    """Return a schema without words; below `properties` and the like, keys are names."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if not isinstance(value, dict):

@@ -28,7 +28,7 @@ _PROPERTIES: Final = ("\\p{", "\\P{")
 
 
 def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
-    """JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
+    """Check that JavaScript reads each pattern with the flag `u`, as JSON Schema recommends (2020-12 Core, 6.4).
 
     In an imported file that is a warning: whoever imports the schemas of another server cannot change them.
     """
@@ -49,7 +49,7 @@ def javascript(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The clients of the official SDKs read each `outputSchema` as the server does."""
+    """Check that the clients of the official SDKs read each `outputSchema` as the server does."""
     for outline in _reached(resolved, "outputSchema").values():
         if outline.dialect is DRAFT_4:
             yield Diagnostic(
@@ -79,14 +79,14 @@ def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _refused_multiple(step: float) -> float | None:
-    """The first multiple of a step that is none after a division in binary, among those that are not large."""
+    """Return the first multiple of a step that binary division does not recognize, among those that are not large."""
     exact = Decimal(repr(step))
     multiples = (float(exact * count) for count in range(1, _MULTIPLES))
     return next((multiple for multiple in multiples if not (multiple / step).is_integer()), None)
 
 
 def _reached(resolved: Resolved, field: str) -> dict[Place, Outline]:
-    """The schemas in this field of all tools, with shared ones; none if nobody here can change the server."""
+    """Return the schemas in this field of all tools, with shared ones; none if nobody here can change the server."""
     if "server" not in (resolved.entry.get("emit") or ("server",)):
         return {}
     roots = [outline for tool in resolved.tools for name, outline in resolved.schemas(tool) if name == field]
@@ -94,7 +94,7 @@ def _reached(resolved: Resolved, field: str) -> dict[Place, Outline]:
 
 
 def _fix(part: str) -> str:
-    """How a part of a pattern is written instead."""
+    """Return how a part of a pattern is written instead."""
     if part in ("{", "}", "]"):
         return f"write `\\{part}`"
     if len(part) == 2 and part[0] == "\\" and not part[1].isalnum():

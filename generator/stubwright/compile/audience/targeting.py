@@ -36,7 +36,7 @@ _OF_MCP: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequence[str] = ()) -> list[Diagnostic]:
-    """What the targets of a manifest do not take.
+    """Return diagnostics for what the targets of a manifest do not take.
 
     Args:
         manifest: The manifest.
@@ -73,7 +73,7 @@ def _is_name(finding: Finding) -> bool:
 
 
 def _is_said_by_mcp(finding: Finding) -> bool:
-    """Whether it is about a name that MCP itself does not allow, which another warning says."""
+    """Tell whether it is about a name that MCP itself does not allow, which another warning says."""
     is_name = finding.rule.kind == "name" and not finding.rule.is_sure
     return is_name and not _OF_MCP.fullmatch(finding.tool or "")
 
@@ -84,14 +84,14 @@ def _report_unknown(name: str, manifest: ir.Manifest, file: str) -> Diagnostic:
 
 
 def describe(finding: Finding) -> str:
-    """What is wrong, as a sentence."""
+    """Describe what is wrong in a sentence."""
     subject = finding.what if finding.tool is None else f"`{finding.tool}` {finding.what}"
     others = f", and in {finding.others} more {'place' if finding.others == 1 else 'places'}" if finding.others else ""
     return f"{subject}{others}, which {_say_what_it_does(finding)}"
 
 
 def advise(finding: Finding) -> str:
-    """What to do about it, what happens otherwise, and who says so."""
+    """Advise what to do about it; say what happens otherwise, and who says so."""
     target = finding.target
     if finding.rule.kind in IGNORED:
         otherwise = "models do not learn of it"
@@ -103,7 +103,7 @@ def advise(finding: Finding) -> str:
 
 
 def place(finding: Finding, file: str, tools: Mapping[str, ir.Tool], shared: Mapping[str, Place]) -> Place:
-    """Where it stands in the source.
+    """Return where it stands in the source.
 
     Args:
         finding: The finding.
@@ -140,7 +140,7 @@ def _code(finding: Finding) -> str:
 
 
 def _locate(tool: ir.Tool, pointer: Pointer, shared: Mapping[str, Place]) -> Place:
-    """Where something in a tool's definition stands in the source; a bundled schema stands among the shared ones."""
+    """Return where a part of a tool's definition stands in the source; bundled schemas are among the shared ones."""
     if pointer[:1] != ("inputSchema",):
         return tool.place / pointer[0]
     below = pointer[1:]

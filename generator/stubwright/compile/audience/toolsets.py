@@ -22,7 +22,7 @@ _WILD: Final = frozenset("*?[")
 
 
 def check(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Each entry of a toolset names a tool or matches one, and none is of a tool that its `readOnly` keeps out."""
+    """Check that each entry of a toolset names a tool or matches one, and none that its `readOnly` keeps out."""
     names = [tool.name for tool in resolved.tools]
     by_name = {tool.name: tool for tool in resolved.tools}
     for name, toolset in _declared(resolved).items():
@@ -51,7 +51,7 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def lower(resolved: Resolved) -> dict[str, Json]:
-    """The toolsets as the package's `manifest.json` has them, with the names of their tools."""
+    """Return the toolsets as the package's `manifest.json` has them, with the names of their tools."""
     names = [tool.name for tool in resolved.tools]
     read_only = frozenset(tool.name for tool in resolved.tools if _is_read_only(tool))
     lowered = {}

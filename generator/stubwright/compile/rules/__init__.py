@@ -132,7 +132,7 @@ _OF_ALL_TOOLS = frozenset(
 
 
 def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
-    """All that is wrong or doubtful in a structurally valid manifest, but for the warnings that it ignores.
+    """Return all that is wrong or doubtful in a structurally valid manifest, without the warnings that it ignores.
 
     Args:
         resolved: The manifest.
@@ -146,5 +146,5 @@ def check(resolved: Resolved, part: Resolved | None = None) -> list[Diagnostic]:
 
 
 def suppressed(resolved: Resolved, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """`diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
+    """Return `diagnostics` of any stage without the warnings that `lint: {ignore: …}` silences."""
     return lint.suppressed(resolved, diagnostics)

@@ -33,7 +33,7 @@ _OTHERS = (
 
 
 def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Tokens come from whom nobody can pose as, and are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
+    """Check that nobody can pose as an issuer, and tokens are for this server (RFC 8414, section 2; RFC 9728, 1.2)."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     for key in ("issuer", "jwksUri"):
@@ -53,7 +53,7 @@ def issuers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def possible(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Where scopes or claims are needed, `auth` says who gives them."""
+    """Check that `auth` says who gives scopes or claims if any are needed."""
     entry = resolved.entry
     if entry.get("auth") or "server" not in (entry.get("emit") or ("server",)):
         return
@@ -107,7 +107,7 @@ def spelled(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
-    """Each scope that `auth` names, with its place."""
+    """Yield each scope that `auth` names, with its place."""
     auth = resolved.entry.get("auth") or {}
     at = Place(resolved.bundle.entry, ("auth",))
     yield from _listed(auth.get("requiredScopes"), at / "requiredScopes")
@@ -117,7 +117,7 @@ def _granted(resolved: Resolved) -> Iterator[tuple[str, Place]]:
 
 
 def _required(resolved: Resolved) -> Iterator[tuple[str, Place]]:
-    """Each scope that a policy names, with its place."""
+    """Yield each scope that a policy names, with its place."""
     policy = resolved.entry.get("policy") or {}
     yield from _listed(policy.get("scopes"), Place(resolved.bundle.entry, ("policy", "scopes")))
     for declared in resolved.declared:
@@ -130,7 +130,7 @@ def _listed(scopes: list[str] | None, at: Place) -> Iterator[tuple[str, Place]]:
 
 
 def limited(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What is for callers over HTTP has limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
+    """Check that what is for callers over HTTP has limits (MCP 2025-11-25, server/tools, "Security Considerations")."""
     entry = resolved.entry
     of_all = (entry.get("policy") or {}).get("rateLimit")
     if not entry.get("auth") or of_all or "server" not in (entry.get("emit") or ("server",)):
@@ -149,7 +149,7 @@ def limited(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What the server sets comes from one place."""
+    """Check that what the server sets comes from one place."""
     for tool in resolved.tools:
         for name, binding in (tool.extension.get("bind") or {}).items():
             place = tool.place_of("bind", name)
@@ -165,7 +165,7 @@ def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bound(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What the server sets is an argument of its own, of which nothing else in the schema speaks."""
+    """Check that what the server sets is an argument of its own, which nothing else in the schema mentions."""
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
         properties = schema.get("properties") if isinstance(schema, dict) else None
@@ -191,7 +191,7 @@ def bound(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _names(part: Json, name: str) -> bool:
-    """Whether a part of a schema has a name as a key or as a value."""
+    """Tell whether a part of a schema has a name as a key or as a value."""
     if isinstance(part, dict):
         return any(key == name or _names(value, name) for key, value in part.items())
     return any(_names(each, name) for each in part) if isinstance(part, list) else part == name
@@ -202,7 +202,7 @@ def _scopes(extension: Json) -> bool:
 
 
 def _unfit(resource: str) -> str | None:
-    """What is wrong with the URL of this server (RFC 9728, 1.2)."""
+    """Return what is wrong with the URL of this server (RFC 9728, 1.2); None if it is right."""
     parts = urlsplit(resource)
     if parts.username is not None or parts.password is not None:
         return "contains a user name or a password, which anyone could read"
@@ -210,7 +210,7 @@ def _unfit(resource: str) -> str | None:
 
 
 def _problem(text: str, *, is_issuer: bool) -> str | None:
-    """What is wrong with the URL of an issuer, or of its keys."""
+    """Return what is wrong with the URL of an issuer, or of its keys."""
     if not _is_url(text):
         return "is not a URL"
     parts = urlsplit(text)

@@ -32,7 +32,7 @@ _LOWER = frozenset(lower for lower, _ in _BOUNDS)
 
 
 def required(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What `required` names can be there (2020-12 Validation, 6.5.3), and is no slip of the pen."""
+    """Check that what `required` names can be there (2020-12 Validation, 6.5.3), and is not misspelt."""
     serves = "server" in (resolved.entry.get("emit") or ("server",))
     for outline in resolved.everything():
         for pointer, schema in outline.having("required"):
@@ -44,7 +44,7 @@ def required(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No lower bound is above its upper bound."""
+    """Check that no lower bound is above its upper bound."""
     for outline in resolved.everything():
         for pointer, schema in outline.schemas.items():
             if isinstance(schema, dict) and not _LOWER.isdisjoint(schema) and not _is_hidden(outline, schema):
@@ -62,7 +62,7 @@ def bounds(resolved: Resolved) -> Iterator[Diagnostic]:
 def _absent(
     outline: Outline, pointer: Pointer, schema: dict[str, Json], index: int, *, serves: bool
 ) -> Iterator[Diagnostic]:
-    """What is wrong with the name at `index` of `required`, which `properties` lacks."""
+    """Yield what is wrong with the name at `index` of `required`, which `properties` lacks."""
     name = schema["required"][index]
     properties = schema.get("properties") or {}
     if _is_hidden(outline, schema) or not _NEGATING.isdisjoint(pointer) or _matches(name, schema):
@@ -83,7 +83,7 @@ def _absent(
 
 
 def _matches(name: str, schema: dict[str, Json]) -> bool:
-    """Whether `patternProperties` has a schema for `name`; in doubt it has."""
+    """Tell whether `patternProperties` has a schema for `name`; if in doubt, it has."""
     try:
         return any(re.search(text, name) for text in schema.get("patternProperties") or ())
     except re.error:
@@ -91,7 +91,7 @@ def _matches(name: str, schema: dict[str, Json]) -> bool:
 
 
 def _is_above(outline: Outline, pointer: Pointer, name: str) -> bool:
-    """Whether a schema that applies to the same value has the property."""
+    """Tell whether a schema that applies to the same value has the property."""
     return any(name in (outline.schemas[above].get("properties") or ()) for above in outline.folded(pointer))
 
 

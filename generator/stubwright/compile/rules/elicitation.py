@@ -30,7 +30,7 @@ _ROOT: Final = frozenset({"$schema", "type", "title", "description", "properties
 
 
 def flat(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A form has strings, numbers, booleans and choices, side by side: clients show nothing else."""
+    """Check that a form has only strings, numbers, booleans and choices, side by side: clients show nothing else."""
     for place, outline in resolved.extension_schemas.items():
         schema = outline.schema
         if place.pointer[-3:-2] != ("ask",):
@@ -54,7 +54,7 @@ def flat(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def named(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Questions are methods: their names are free in Python, and no two answers are one class."""
+    """Check that questions can be methods: their names are free in Python, and no two answers are one class."""
     for declared in resolved.declared:
         classes: dict[str, str] = {}
         for name in declared.extension.get("ask") or {}:
@@ -96,7 +96,7 @@ def _field(field: Json, place: Place) -> Iterator[Diagnostic]:
 
 
 def _choice(field: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
-    """A choice of one is a list of texts, or of texts with titles; and not both."""
+    """Check that a choice of one is either a list of texts or of texts with titles."""
     if "oneOf" in field:
         yield from _options(field["oneOf"], place / "oneOf")
         if "enum" in field:
@@ -128,7 +128,7 @@ def _fix(name: str, known: list[str]) -> str:
 
 
 def _choices(items: Json, place: Place) -> Iterator[Diagnostic]:
-    """A list is a choice of several from a fixed set."""
+    """Check that a list is a choice of several from a fixed set."""
     if isinstance(items, dict) and items.get("type") == "string" and isinstance(items.get("enum"), list):
         yield from _texts(items["enum"], place / "enum")
         return

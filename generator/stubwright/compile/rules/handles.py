@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def known(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`x-handle` names a kind of state that `handles` declares."""
+    """Check that `x-handle` names a kind of state that `handles` declares."""
     declared = [name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ()]
     for outline in resolved.everything():
         for pointer, schema in outline.having(HANDLE):
@@ -41,7 +41,7 @@ def known(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def placed(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`x-handle` stands on texts, where somebody can look up what they stand for."""
+    """Check that `x-handle` is on texts, in places where their meaning can be looked up."""
     for outline in resolved.everything():
         marked = [(pointer, schema) for pointer, schema in outline.having(HANDLE) if isinstance(schema[HANDLE], str)]
         if not marked:
@@ -65,7 +65,7 @@ def placed(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
-    """The marks in the schemas of one tool."""
+    """Check the marks in the schemas of one tool."""
     bound = tool.extension.get("bind") or {}
     for field, outline in resolved.schemas(tool):
         for each, pointer in _marked(outline, resolved):
@@ -78,9 +78,9 @@ def _placed_in(tool: Declared, resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A handle ends: after a time where nobody can be told from others, and not before it could be idle for as long.
+    """Check that a handle ends: after a time if callers cannot be told apart, and not before its `idle` time is over.
 
-    Whoever has the id of a handle that nobody owns has what it stands for, and what never ends fills the store (MCP
+    The id of a handle without an owner gives access to its state, and what never ends fills the store (MCP
     2026-07-28, server/tools, on state handles).
     """
     auth = resolved.entry.get("auth")
@@ -95,7 +95,7 @@ def lasting(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def used(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Each kind of handle is given by a tool and taken by one, and so has its ids in two schemas at least."""
+    """Check that each kind of handle is given by a tool and taken by one; its ids are in two schemas at least."""
     declared = [*_declared(resolved)]
     if not declared or "server" not in (resolved.entry.get("emit") or ("server",)):
         return
@@ -118,7 +118,7 @@ def _declared(resolved: Resolved) -> Iterator[tuple[Place, str, Mapping[str, Jso
 
 
 def _marked(root: Outline, resolved: Resolved) -> Iterator[tuple[Outline, Pointer]]:
-    """The marks in a schema and in what it leads to."""
+    """Yield the marks in a schema and in what it leads to."""
     for each in resolved.closure(root):
         yield from ((each, pointer) for pointer, schema in each.having(HANDLE) if isinstance(schema[HANDLE], str))
 
@@ -129,7 +129,7 @@ def _schema(outline: Outline, pointer: Pointer) -> Mapping[str, Json]:
 
 
 def _is_text(document: Document, pointer: Pointer) -> bool:
-    """Whether what stands at a place is a text, or nothing."""
+    """Tell whether what stands at a place is a text, or nothing."""
     kinds = {each.type if isinstance(each, Free | Const) else "" for each in document.shape(Leaf("", pointer))}
     return "string" in kinds and kinds <= {"string", "null"}
 

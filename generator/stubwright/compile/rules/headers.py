@@ -44,7 +44,7 @@ _PAGES = frozenset({"page", "next", "continuation", "cursor", "sync"})
 
 
 def names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
+    """Check that the value is an RFC 9110 token (section 5.6.2): it becomes part of a header's name."""
     for place, _, schema in _carriers(resolved):
         value = schema[HEADER]
         if isinstance(value, str) and TOKEN.fullmatch(value):
@@ -64,7 +64,7 @@ def names(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def unique(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No two properties of one `inputSchema` have one header; case does not matter in headers' names."""
+    """Check that no two properties of one `inputSchema` share a header, whose name ignores case."""
     for tool in resolved.tools:
         first: dict[str, str] = {}
         for field, outline in resolved.schemas(tool):
@@ -83,7 +83,7 @@ def unique(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def types(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The property is a string, an integer or a boolean."""
+    """Check that the property is a string, an integer or a boolean."""
     for place, _, schema in _carriers(resolved):
         kind = schema.get("type")
         if kind in _TYPES:
@@ -98,7 +98,7 @@ def types(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """It stands in an `inputSchema`, on a property that `properties` alone lead to."""
+    """Check that it stands in an `inputSchema`, on a property that `properties` alone lead to."""
     for field, outline in _outlines(resolved):
         for place, pointer, _ in _in(outline):
             if field == "outputSchema":
@@ -117,7 +117,7 @@ def reachable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def not_sensitive(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A secret, or data of a person, SHOULD NOT be mirrored: headers are read and logged on the way."""
+    """Check that no secret or personal data is mirrored (SHOULD NOT): headers are read and logged on the way."""
     for place, pointer, schema in _carriers(resolved):
         if not _chained(pointer):
             continue
@@ -150,7 +150,7 @@ def _is_personal(words: list[str], schema: dict[str, Any]) -> bool:
 
 
 def _carriers(resolved: Resolved) -> Iterator[tuple[Place, Pointer, dict[str, Any]]]:
-    """Every schema of an input that has the keyword."""
+    """Yield every schema of an input that has the keyword."""
     for field, outline in _outlines(resolved):
         if field == "inputSchema":
             yield from _in(outline)

@@ -46,7 +46,7 @@ _HOST = re.compile(r"https?://[^/?#{}@\s]+")
 
 
 def apis(resolved: Resolved) -> Iterator[Diagnostic]:
-    """An API is declared once, says where it is, and has credentials that can be sent."""
+    """Check that an API is declared once, says where it is, and has credentials that can be sent."""
     first: dict[str, Place] = {}
     for place, name, api in _listed(resolved):
         if name in first:
@@ -86,14 +86,14 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _token_url(url: str | None, place: Place) -> Iterator[Diagnostic]:
-    """Secrets are sent to a token endpoint, so that nobody may read along (RFC 6749, section 3.2)."""
+    """Check that nobody can read along when secrets are sent to a token endpoint (RFC 6749, section 3.2)."""
     if url is not None and not is_token_url(url):
         fix = "write a whole `https` URL; `http` is only allowed on this machine"
         yield Diagnostic("SW263", f"secrets cannot be sent to `{url}`", place, fix)
 
 
 def complete(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A call has a URL; an overlay alone makes no call of a tool that is none."""
+    """Check that a call has a URL; an overlay alone does not make a tool a call."""
     for tool in resolved.tools:
         if tool.extension.get("http") and "url" not in tool.extension["http"]:
             yield Diagnostic(
@@ -105,7 +105,7 @@ def complete(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def declared(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A call names an API that there is."""
+    """Check that the API that a call names exists."""
     known = [name for _, name, _ in _listed(resolved)]
     for tool, http in bound(resolved):
         if "api" in http and http["api"] not in known:
@@ -119,7 +119,7 @@ def declared(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def urls(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The URL of a call can be called, and its host comes from no argument."""
+    """Check that the URL of a call can be called, and that its host comes from no argument."""
     for tool, http in bound(resolved):
         url: str = http["url"]
         if re.search(r"[{}]", HOLE.sub("", url)):
@@ -143,7 +143,7 @@ def urls(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What stands in braces, or under `path`, is an argument of the tool."""
+    """Check that what stands in braces, or under `path`, is an argument of the tool."""
     for tool, http in bound(resolved):
         known = argument_names(resolved, tool)
         for place, text in _texts(tool, http):
@@ -167,7 +167,7 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def securities(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What a call says who it is with is declared by its API."""
+    """Check that the credentials that a call names are declared by its API."""
     known = {name: api for _, name, api in _listed(resolved)}
     for tool, http in bound(resolved):
         if "api" not in http or http["api"] in known:
@@ -176,7 +176,7 @@ def securities(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def parts(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A body goes with the method, and a style with its place."""
+    """Check that a body goes with the method, and a style with its place."""
     for tool, http in bound(resolved):
         method = http.get("method", "GET")
         for key in ("body", "contentType"):
@@ -200,7 +200,7 @@ def parts(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def headers(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A header is one that can be sent, and no argument says where a request goes or where it ends."""
+    """Check that a header can be sent, and that no argument decides where a request goes or where it ends."""
     for place, _, api in _listed(resolved):
         for scheme, settings in (api.get("auth") or {}).items():
             if settings["type"] == "apiKey" and settings.get("in", "header") == "header" and "name" in settings:
@@ -222,7 +222,7 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bound_by_apis(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What an API binds is an argument of one of its tools."""
+    """Check that what an API binds is an argument of one of its tools."""
     for api in resolved.apis:
         known = {
             name: None
@@ -258,7 +258,7 @@ def _held(text: str, place: Place) -> Iterator[Diagnostic]:
 
 
 def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
-    """An argument goes somewhere."""
+    """Check that each argument goes somewhere."""
     for tool, http in bound(resolved):
         if http.get("method", "GET") in BODIED and "body" not in http:
             continue
@@ -275,7 +275,7 @@ def nothing_lost(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bound(resolved: Resolved) -> Iterator[tuple[Declared, Mapping[str, Json]]]:
-    """The tools that are HTTP calls, with their calls."""
+    """Yield the tools that are HTTP calls, with their calls."""
     for tool in resolved.tools:
         if "url" in (tool.extension.get("http") or {}):
             yield tool, tool.extension["http"]
@@ -310,7 +310,7 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
 
 
 def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:
-    """The variables of a base URL stand in it, and can be what they are by default."""
+    """Check that the variables of a base URL appear in it, and that their defaults are among their values."""
     inside = holes(url)
     for name, variable in variables.items():
         at = place / "variables" / name
@@ -350,7 +350,7 @@ def _secured(
 
 
 def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, str]]:
-    """The texts of a call that may name arguments, with their places."""
+    """Yield the texts of a call that may name arguments, with their places."""
     yield tool.place_of("http", "url"), http["url"]
     for section in _SECTIONS:
         for name, value in (http.get(section) or {}).items():
@@ -365,7 +365,7 @@ def _texts(tool: Declared, http: Mapping[str, Json]) -> Iterator[tuple[Place, st
 
 
 def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
-    """The properties that an input may have by name: the root's, and those of what applies to the root."""
+    """Return the properties that an input may have by name: the root's, and those of what applies to the root."""
     root = dict(resolved.schemas(tool)).get("inputSchema")
     names_known: set[str] = set()
     waiting: list[tuple[Outline, Pointer]] = [] if root is None else [(root, ())]
@@ -393,7 +393,7 @@ def argument_names(resolved: Resolved, tool: Declared) -> set[str]:
 
 
 def _is_in_place(pointer: Pointer) -> bool:
-    """Whether a schema below another applies to the same value."""
+    """Tell whether a schema below another applies to the same value."""
     steps = list(pointer)
     while steps:
         keyword = steps.pop(0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Only warnings can be ignored, by codes that exist."""
+    """Check that only warnings are ignored, by codes that exist."""
     for place, codes, _ in _lists(resolved):
         for index, code in enumerate(codes):
             if code not in CODES:
@@ -36,7 +36,7 @@ def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """`diagnostics` without the warnings that are ignored.
+    """Return `diagnostics` without the warnings that are ignored.
 
     The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry.
     """
@@ -50,7 +50,7 @@ def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Di
 
 
 def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, ...] | None]]:
-    """Each list of ignored codes with its place, and where it counts; None is everywhere."""
+    """Yield each list of ignored codes with its place, and where it counts; None is everywhere."""
     for path, manifest in manifests(resolved.bundle):
         if codes := _codes(manifest):
             everywhere = path == resolved.bundle.entry

@@ -30,7 +30,7 @@ _ALLOWED = re.compile(vocabulary.TOOL_NAME)
 
 
 def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No two tools have one name, no two prompts either, and no two resources one URI (MCP: they are called by it)."""
+    """Check that no two tools or prompts share a name, and no two resources a URI (MCP: they are called by it)."""
     first: dict[tuple[str, str], Place] = {}
     for declared in resolved.declared:
         kind, place = declared.section.noun, declared.place / declared.section.key
@@ -44,7 +44,7 @@ def unique_on_the_wire(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No two tools, prompts or resources have one method, one stem of classes, or one module."""
+    """Check that no two tools, prompts or resources share a method, a stem of classes, or a module."""
     first: dict[tuple[str, str], tuple[str, Declared]] = {}
     for declared in resolved.declared:
         kind, names = declared.section.noun, declared.names
@@ -72,7 +72,7 @@ def unique_in_python(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _classes(declared: Declared) -> Iterator[str]:
-    """The classes of a declaration beside those of a tool's arguments and result."""
+    """Yield the classes of a declaration beside those of a tool's arguments and result."""
     if declared.extension.get("ask"):
         yield naming.ask_class(declared.names)
         yield naming.context_class(declared.names)
@@ -82,7 +82,7 @@ def _classes(declared: Declared) -> Iterator[str]:
 
 
 def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No class of a shared schema is called like another class, or like anything else that the package exports."""
+    """Check that no class of a shared schema has the name of another class or export of the package."""
     stem = naming.server_stem(resolved.entry["server"]["name"])
     taken: dict[str, str] = dict.fromkeys(exports.ALWAYS, "every package exports")
     taken[naming.handlers_class(stem)] = "is the class of this server's handlers"
@@ -128,7 +128,7 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """The type of the ids of each kind of handle is called like nothing else, and so is the kind itself in Python."""
+    """Check that the type of the ids of each kind of handle has a unique name, and the kind itself in Python."""
     first: dict[str, Place] = {}
     for path, manifest in manifests(resolved.bundle):
         for kind in manifest.get("handles") or ():
@@ -147,7 +147,7 @@ def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagno
 
 
 def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A `pythonName` is a name that nothing else needs."""
+    """Check that a `pythonName` is a name that nothing else needs."""
     for tool in resolved.declared:
         name = tool.extension.get("pythonName")
         if name is None:
@@ -173,7 +173,7 @@ def python_names(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def package(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The package can be imported, and hides no other."""
+    """Check that the package can be imported, and hides no other."""
     name, place = _package(resolved)
     written = "package" in place.pointer
     suggestion = naming.package(resolved.entry["server"]["name"])
@@ -193,14 +193,14 @@ def package(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _package(resolved: Resolved) -> tuple[str, Place]:
-    """The package's name, and where it comes from."""
+    """Return the package's name, and where it comes from."""
     written = (resolved.entry.get("python") or {}).get("package")
     name = written or naming.package(resolved.entry["server"]["name"])
     return name, package_place(resolved.bundle.entry, resolved.entry)
 
 
 def writable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No file or folder has a name that is longer than disks take, and the package none that Windows reserves."""
+    """Check that no file or folder has too long a name for disks, and the package none that Windows reserves."""
     package_name, at = _package(resolved)
     if paths.is_device(package_name):
         message = f"`{package_name}` cannot be written on Windows, which reserves this name"
@@ -222,7 +222,7 @@ def writable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`python.handlers` is `module:Name`, as entry points of packages are written."""
+    """Check that `python.handlers` is `module:Name`, as entry points of packages are written."""
     text = (resolved.entry.get("python") or {}).get("handlers")
     if text is None:
         return
@@ -239,7 +239,7 @@ def handlers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def features(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`python.features` is accepted for one release more."""
+    """Report `python.features`, which is accepted for one release more."""
     if "features" in (resolved.entry.get("python") or {}):
         yield Diagnostic(
             "SW342",
@@ -250,7 +250,7 @@ def features(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def wire_names(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
+    """Check that a tool's name is what MCP says it SHOULD be (2025-11-25, Tools, Tool Names)."""
     for tool in resolved.tools:
         place = tool.place / "name"
         if not _ALLOWED.fullmatch(tool.name):

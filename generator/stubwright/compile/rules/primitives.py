@@ -23,7 +23,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def templates(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A URI template is one of RFC 6570 that servers can match (MCP 2025-11-25, Resources, Resource Templates)."""
+    """Check that servers can match a URI template of RFC 6570 (MCP 2025-11-25, Resources, Resource Templates)."""
     for template in resolved.primitives[vocabulary.TEMPLATES]:
         try:
             variables(template.key)
@@ -33,7 +33,7 @@ def templates(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def uris(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A resource's URI is absolute (RFC 3986, section 4.3)."""
+    """Check that a resource's URI is absolute (RFC 3986, section 4.3)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             uri, place = primitive.key, primitive.place / section.key
@@ -45,7 +45,7 @@ def uris(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def contents(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A resource has its content in one place."""
+    """Check that a resource has its content in one place."""
     for resource in resolved.primitives[vocabulary.RESOURCES]:
         if resource.extension.keys() >= {"file", "text"}:
             at = (resource.place / "stubwright" / "text").key()
@@ -53,7 +53,7 @@ def contents(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No two arguments of a prompt have one name."""
+    """Check that no two arguments of a prompt have one name."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         seen: set[str] = set()
         for index, argument in enumerate(prompt.wire.get("arguments") or ()):
@@ -65,7 +65,7 @@ def arguments(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def completions(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`complete` names arguments that there are."""
+    """Check that the arguments that `complete` names exist."""
     known_of = [(primitive, _variable_names(primitive)) for primitive in resolved.primitives[vocabulary.TEMPLATES]]
     known_of += [(primitive, _argument_names(primitive)) for primitive in resolved.primitives[vocabulary.PROMPTS]]
     for primitive, known in known_of:
@@ -101,7 +101,7 @@ def offered(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def messages(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A message is one thing, whole, and the arguments in its text are the prompt's own."""
+    """Check that a message is one thing, whole, and that the arguments in its text are the prompt's own."""
     for prompt in resolved.primitives[vocabulary.PROMPTS]:
         at = prompt.place / "stubwright"
         if prompt.extension.get("messages") == []:
@@ -163,12 +163,12 @@ def _filled(text: str, place: Place, prompt: Declared) -> Iterator[Diagnostic]:
 
 
 def _argument_names(prompt: Declared) -> tuple[str, ...]:
-    """The names of a prompt's arguments."""
+    """Return the names of a prompt's arguments."""
     return tuple(argument["name"] for argument in prompt.wire.get("arguments") or ())
 
 
 def _variable_names(template: Declared) -> tuple[str, ...] | None:
-    """The names of a template's variables; None where it is broken."""
+    """Return the names of a template's variables; None if it is broken."""
     try:
         return tuple(variable.name for variable in variables(template.key))
     except TemplateError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def resolved(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Every reference leads to a schema, inside the manifest's folder, without fetching anything."""
+    """Check that every reference leads to a schema, inside the manifest's folder, without fetching anything."""
     for outline in resolved.everything():
         for reference in outline.references:
             if isinstance(reference.target, Broken):
@@ -26,7 +26,7 @@ def resolved(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def finite(resolved: Resolved) -> Iterator[Diagnostic]:
-    """No schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: no infinite recursion)."""
+    """Check that no schema applies itself to its own instance (JSON Schema 2020-12 Core, 9.4.1: infinite recursion)."""
     outlines = {outline.place: outline for outline in resolved.everything()}
     applied: dict[tuple[Place, Pointer], list[tuple[Place, Reference]]] = defaultdict(list)
     for outline in outlines.values():
@@ -65,7 +65,7 @@ def finite(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A schema and what it refers to are of one dialect, and so is everything in it."""
+    """Check that a schema, everything in it and everything that it refers to are of one dialect."""
     for outline in resolved.everything():
         for reference in outline.references:
             if isinstance(reference.target, Shared) and not is_completion(outline.place):
@@ -91,7 +91,7 @@ def one_dialect(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Shared schemas go into the `$defs` of the tool's schema, so nothing may make that another place.
+    """Check that shared schemas can go into the `$defs` of the tool's schema: nothing may make that another place.
 
     Below an `$id` of its own, `#/…` counts from there (JSON Schema 2020-12 Core, 8.2.1).
     """
@@ -115,7 +115,7 @@ def bundled(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> bool:
-    """Whether a reference to a shared schema stands below an `$id` that is not the root's of a tool's own schema."""
+    """Tell whether a reference to a shared schema is below an `$id` other than the root's of a tool's own schema."""
     if not isinstance(reference.target, Shared):
         return False
     itself = resolved.shared[reference.target.key].place == outline.place
@@ -123,7 +123,7 @@ def is_enclosed(resolved: Resolved, outline: Outline, reference: Reference) -> b
 
 
 def unique_anchors(resolved: Resolved) -> Iterator[Diagnostic]:
-    """In one schema, with all that is bundled into it, an anchor or identifier is given once."""
+    """Check that an anchor or identifier is given once in a schema, with all that is bundled into it."""
     for outline in resolved.everything():
         for pointer in outline.repeated:
             yield Diagnostic(

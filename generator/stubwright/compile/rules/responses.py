@@ -26,7 +26,7 @@ _NEEDED: Final = {"cursor": ("argument", "next"), "link": (), "offset": ("argume
 
 
 def parts(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A pointer into a response leads to what a response can have."""
+    """Check that a pointer into a response leads to what a response can have."""
     for tool, http in bound(resolved):
         given: list[tuple[Place, str]] = [
             (tool.place_of("http", "select") / index, pointer) for index, pointer in enumerate(http.get("select") or ())
@@ -62,7 +62,7 @@ def _led(making: Selecting, tool: Declared, place: Place, pointer: str) -> Itera
 
 
 def headers(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A header of a response has a name that a header can have."""
+    """Check that a header of a response has a name that a header can have."""
     for tool, http in bound(resolved):
         for name, spec in (http.get("responseHeaders") or {}).items():
             header = spec if isinstance(spec, str) else spec["name"]
@@ -77,7 +77,7 @@ def headers(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def large(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A result that may be given in part promises no structure."""
+    """Check that a result that may be given in part promises no structure."""
     apis = {api.name: api.settings for api in resolved.apis}
     for tool, http in bound(resolved):
         output = http.get("output", apis.get(http.get("api", ""), {}).get("output", "strict"))
@@ -92,7 +92,7 @@ def large(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def pages(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Pages can be followed: what says where one starts is an argument, and what is kept has the items."""
+    """Check that pages can be followed: an argument says where one starts, and what is kept has the items."""
     for tool, http in bound(resolved):
         if "page" in http:
             for key, message, fix in _wrong(http, argument_names(resolved, tool)):

@@ -24,7 +24,7 @@ _ONLY_TEXT: Final = (
 
 
 def old_enough(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Without `protocol.min` nothing is too new."""
+    """Check that nothing is too new without `protocol.min`."""
     oldest = (resolved.entry.get("protocol") or {}).get("min")
     if not isinstance(oldest, str):
         return

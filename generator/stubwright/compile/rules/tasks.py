@@ -16,14 +16,14 @@ _FIX = "add `execution: {taskSupport: optional}`, or `required`, beside its `inp
 
 
 def possible(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`task` stands at a tool that runs as one."""
+    """Check that `task` stands at a tool that runs as one."""
     for tool in resolved.tools:
         if "task" in tool.extension and not _runs_as_task(tool.wire):
             yield Diagnostic("SW259", f"`{tool.name}` never runs as a task", tool.place_of("task").key(), _FIX)
 
 
 def asked_before(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What is asked before a task belongs to a tool that runs as one, and is a form: only its handler knows a URL."""
+    """Check that a question before a task is a form, of a tool that runs as a task: only the handler knows a URL."""
     tasks = {tool.place for tool in resolved.tools if _runs_as_task(tool.wire)}
     tools = {tool.place for tool in resolved.tools}
     for declared in resolved.declared:

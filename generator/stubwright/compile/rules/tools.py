@@ -21,7 +21,7 @@ _ICON_SCHEMES = ("https:", "data:", "http:")
 
 
 def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
-    """An overlay names APIs that there are, and tools, with the prefixes that they have got by then."""
+    """Check that an overlay names APIs and tools that exist, with the prefixes that the tools have by then."""
     for fragment, place, _ in overlays(resolved.bundle):
         name = str(place.pointer[-1])
         names = [tool.name[len(fragment.prefix) :] for tool in resolved.tools if tool.name.startswith(fragment.prefix)]
@@ -36,7 +36,7 @@ def overlays_apply(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`deprecated.use` names another tool."""
+    """Check that `deprecated.use` names another tool."""
     names = [tool.name for tool in resolved.tools]
     for tool in resolved.tools:
         use = (tool.extension.get("deprecated") or {}).get("use")
@@ -54,7 +54,7 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A tool's `policy.redact` names arguments that it has: a misspelt one would be logged."""
+    """Check that `policy.redact` names arguments of the tool: a misspelt one would be logged."""
     for tool in resolved.tools:
         own = (tool.extension.get("policy") or {}).get("redact") or ()
         outline = resolved.outlines[tool.place / "inputSchema"]
@@ -71,7 +71,7 @@ def redactions(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def confirmations(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The message of a confirmation has arguments that its tool has, in braces that are closed."""
+    """Check that the message of a confirmation names arguments of its tool, in braces that are closed."""
     everybodys = resolved.entry.get("policy") or {}
     if (text := _message(everybodys)) is not None:
         yield from _unclosed(text, Place(resolved.bundle.entry, ("policy", "confirm", "message")))
@@ -114,7 +114,7 @@ def _unclosed(text: str, at: Place) -> Iterator[Diagnostic]:
 
 
 def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
+    """Check that lists that depend on the caller's scopes are not for a shared cache (MCP 2026-07-28, Caching)."""
     entry = resolved.entry
     if (entry.get("cache") or {}).get("scope") != "public":
         return
@@ -140,7 +140,7 @@ def public_cache(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def described(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A tool has a description: models choose by it."""
+    """Check that a tool has a description: models choose by it."""
     for tool in resolved.tools:
         text = tool.wire.get("description")
         if not (isinstance(text, str) and text.strip()):
@@ -153,7 +153,7 @@ def described(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
-    """With `wire: {refs: inlined}`, schemas go out without references, as far as that is possible."""
+    """Check that schemas can go out without references under `wire: {refs: inlined}`."""
     if not resolved.inlines:
         return
     for tool in resolved.tools:
@@ -165,7 +165,7 @@ def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
+    """Check that a tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
     for tool in resolved.tools:
         hints = tool.wire.get("annotations")
         if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
@@ -178,7 +178,7 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
-    """`https://` is for what clients can fetch themselves (MCP 2025-11-25, Resources, Common URI Schemes)."""
+    """Check that `https://` is for what clients can fetch (MCP 2025-11-25, Resources, Common URI Schemes)."""
     for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES):
         for primitive in resolved.primitives[section]:
             if primitive.key.lower().startswith("https://"):
@@ -191,7 +191,7 @@ def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def safe_icons(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Icons are web or `data:` addresses; clients MUST refuse others, such as `javascript:` (MCP 2025-11-25, Icons)."""
+    """Check that icons are web or `data:` addresses; clients MUST refuse `javascript:` (MCP 2025-11-25, Icons)."""
     bundle = resolved.bundle
     holders = [(Place(bundle.entry, ("server",)), resolved.entry["server"])]
     for path in dict.fromkeys(fragment.path for fragment in bundle.fragments):

@@ -39,7 +39,7 @@ _SIDES = (("input", "inputSchema", "arguments"), ("output", "outputSchema", "res
 
 
 def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Every `pattern`, and every key of `patternProperties`, is a regular expression that the server can compile."""
+    """Check that the server can compile every `pattern`, and every key of `patternProperties`."""
     for outline in resolved.everything():
         for place, text in patterns_in(outline):
             if is_too_large(text):
@@ -59,7 +59,7 @@ def patterns(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """The validator takes every schema: what it may refuse, beside what other rules find, is half a surrogate pair.
+    """Check that the validator takes every schema: beside what other rules find, it may refuse half a surrogate pair.
 
     It refuses a schema where it refuses a part of it, so that each shared schema is looked at once.
     """
@@ -83,7 +83,7 @@ def compilable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A `default` is a value that its own schema accepts (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
+    """Check that a schema accepts its own `default` (JSON Schema 2020-12 Validation, 9.2: RECOMMENDED)."""
     for place, name, value, judge in _judged(resolved, "default"):
         for problem, at in judge.problems(value, place, "value"):
             yield Diagnostic(
@@ -95,7 +95,7 @@ def defaults(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
-    """What `examples` in a schema lists is accepted by that schema (JSON Schema 2020-12 Validation, 9.5)."""
+    """Check that a schema accepts its own `examples` (JSON Schema 2020-12 Validation, 9.5)."""
     for place, name, values, judge in _judged(resolved, "examples"):
         for index, value in enumerate(values if isinstance(values, list) else ()):
             for problem, at in judge.problems(value, place / index, "value"):
@@ -108,7 +108,7 @@ def schema_examples(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def examples(resolved: Resolved) -> Iterator[Diagnostic]:
-    """An example of a tool is a call that the tool accepts, and a result that it may give."""
+    """Check that an example is a call that the tool accepts, and a result that it may give."""
     unsound = _unsound(resolved)
     for tool in resolved.tools:
         entries = tool.extension.get("examples") or ()
@@ -149,7 +149,7 @@ def examples(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
-    """A constant that `bind` sets is a value of its argument."""
+    """Check that a constant that `bind` sets is a value of its argument."""
     from stubwright_runtime.policy.claims import read_value
 
     unsound = _unsound(resolved)
@@ -175,7 +175,7 @@ def bound_values(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
-    """There are arguments that a tool accepts."""
+    """Check that there are arguments that a tool accepts."""
     from stubwright.jsonschema import instances
 
     unsound = _unsound(resolved)
@@ -205,14 +205,14 @@ def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _bound(tool: Declared, schema: Json) -> Mapping[str, Json]:
-    """What the server sets of a tool's arguments, as far as the tool has them."""
+    """Return what the server sets of a tool's arguments, as far as the tool has them."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     bound: Mapping[str, Json] = tool.extension.get("bind") or {}
     return {name: binding for name, binding in bound.items() if isinstance(properties, dict) and name in properties}
 
 
 def exact_examples(resolved: Resolved) -> Iterator[Diagnostic]:
-    """An example that wants just its output has one."""
+    """Check that an example that must give exactly its output has one."""
     for tool in resolved.tools:
         for index, entry in enumerate(tool.extension.get("examples") or ()):
             if entry.get("exact") is True and "output" not in entry:
@@ -232,13 +232,13 @@ class _Judge:
 
     @classmethod
     def of(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
-        """The judge for a schema; None where `compilable` says that there is none."""
+        """Return the judge for a schema; None if `compilable` reports it."""
         formats = resolved.entry.get("formats") == "assert"
         validator = _compiled(schema, formats=formats)
         return None if isinstance(validator, str) else cls(validator)
 
     def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
-        """What is wrong with `value`, which stands at `place`, in one text, and the narrowest place that holds it."""
+        """Yield what is wrong with `value` at `place`, in one text, and the narrowest place that holds it."""
         lines = self.validator.find_errors(value, root)
         if not lines:
             return
@@ -251,7 +251,7 @@ class _Judge:
 
 
 def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json, _Judge]]:
-    """Each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
+    """Yield each value of `keyword` in a schema: its place, whose it is, the value, and the judge of that schema."""
     unsound = _unsound(resolved)
     for outline in resolved.everything():
         carriers = outline.having(keyword)
@@ -275,7 +275,7 @@ def _judged(resolved: Resolved, keyword: str) -> Iterator[tuple[Place, str, Json
 
 
 def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mapping[str, Json]:
-    """A schema that is the part of `root` at `pointer`, with the whole of `root` for its references to lead to."""
+    """Return a schema that is the part of `root` at `pointer`, with all of `root` for its references."""
     keyword = identifying(outline.dialect)
     identifier = root[keyword].rstrip("#") if outline.identified else _ROOT
     return {
@@ -286,7 +286,7 @@ def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mappi
 
 
 def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator | str:
-    """The validator of a schema, or why there is none."""
+    """Return the validator of a schema, or why there is none."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -300,13 +300,13 @@ def _has_long(outline: Outline) -> bool:
 
 
 def _alone(outline: Outline) -> Json:
-    """A schema that refers to itself where it refers to a shared one."""
+    """Return a schema that refers to itself where it refers to a shared one."""
     places = [(*ref.pointer, ref.keyword) for ref in outline.references if isinstance(ref.target, Shared)]
     return edited(outline.schema, dict.fromkeys(places, "#"))
 
 
 def _unsound(resolved: Resolved) -> frozenset[Place]:
-    """The schemas of which other rules have said what keeps the validator from taking them."""
+    """Return the schemas of which other rules have said what keeps the validator from taking them."""
     return frozenset(
         outline.place
         for outline in resolved.everything()
@@ -319,7 +319,7 @@ def _unsound(resolved: Resolved) -> frozenset[Place]:
 
 
 def _sound(resolved: Resolved, outline: Outline, unsound: frozenset[Place]) -> bool:
-    """Whether a schema and what it leads to are none of those that are `unsound`."""
+    """Tell whether neither a schema nor what it leads to is `unsound`."""
     return not unsound or unsound.isdisjoint(each.place for each in resolved.closure(outline))
 
 

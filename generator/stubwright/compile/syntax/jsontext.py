@@ -54,7 +54,7 @@ class _OddError(ValueError):
 
 
 def parse(text: str) -> tuple[Json, list[Problem]]:
-    """The value of a JSON text, or None and what is wrong with it."""
+    """Parse a JSON text: return its value, or None, and what is wrong with it."""
     try:
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
     except json.JSONDecodeError as error:
@@ -68,7 +68,7 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
 
 
 def parse_file(text: str) -> tuple[Json, list[Problem]]:
-    """As `parse`, of a file that is JSON by its name; one that does not even start like that is told of it."""
+    """Parse a file that is JSON by its name, as `parse` does; one that does not even start like JSON gets a hint."""
     value, problems = parse(text)
     if problems and problems[0].help is None and not text[: problems[0].start].strip():
         fix = "a file whose name ends in `.json` is read as JSON; call it `.yaml` if it is YAML"
@@ -77,7 +77,7 @@ def parse_file(text: str) -> tuple[Json, list[Problem]]:
 
 
 def tree(text: str) -> tuple[Node, list[Problem]]:
-    """The tokens of a well-formed JSON text, and all that is odd in it. Depth ends the tree, nothing else does."""
+    """Return the tokens of a well-formed JSON text, and its problems. Only excessive depth ends the tree early."""
     problems: list[Problem] = []
     lines: Lines | None = None
     root = Node(0, 0)
@@ -148,7 +148,7 @@ def _scalar(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def number(word: str, start: int, end: int) -> Iterable[Problem]:
-    """What is wrong with a decimal number: too many digits, or out of a float's range."""
+    """Yield what is wrong with a decimal number: too many digits, or out of a float's range."""
     if sum(char.isdigit() for char in word) > MAX_DIGITS:
         yield Problem("SW007", f"this number has more than {MAX_DIGITS} digits", start, end, "write it as a string")
     elif not word.lstrip("+-").isdigit() and math.isinf(float(word)):
@@ -157,7 +157,7 @@ def number(word: str, start: int, end: int) -> Iterable[Problem]:
 
 
 def lone_surrogate(start: int, end: int) -> Problem:
-    """The problem of a string with half a surrogate pair."""
+    """Return the problem of a string with half a surrogate pair."""
     return Problem(
         "SW010",
         "this string contains half a surrogate pair, which is not a character",

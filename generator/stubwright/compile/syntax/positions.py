@@ -59,16 +59,16 @@ class Lines:
         self._starts = [0, *(match.end() for match in _BREAK.finditer(text))]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line and the column of an offset."""
+        """Return the line and the column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
     def line(self, number: int) -> str | None:
-        """A line without its line break; None where the text has no such line."""
+        """Return a line without its line break; None if the text has no such line."""
         return self.part(number, 1, self.width(number) + 1)
 
     def part(self, number: int, first: int, end: int) -> str | None:
-        """A line's characters from column `first` to before column `end`, as far as it has them, or None.
+        """Return a line's characters from column `first` to before column `end`, as far as it has them, or None.
 
         It costs what it gives, however long the line is: a file of many megabytes may be a single line.
         """
@@ -78,7 +78,7 @@ class Lines:
         return self._text[start + first - 1 : start + min(end - 1, self.width(number))]
 
     def width(self, number: int) -> int:
-        """How many characters a line has, without its line break."""
+        """Return how many characters a line has, without its line break."""
         if not 1 <= number <= len(self._starts):
             return 0
         start = self._starts[number - 1]
@@ -88,19 +88,19 @@ class Lines:
         return end - start
 
     def span(self, file: str, start: int, end: int) -> Span:
-        """The span from `start` to `end`, or to the end of its first line; at least one character wide."""
+        """Return the span from `start` to `end`, or to the end of its first line; at least one character wide."""
         line, column = self.position(min(start, len(self._text)))
         rest = self.width(line) - column + 1
         width = max(1, min(end - start, rest))
         return Span(file, line, column, line, column + width)
 
     def diagnostic(self, file: str, problem: Problem) -> Diagnostic:
-        """The diagnostic for a problem in this text."""
+        """Return the diagnostic for a problem in this text."""
         return Diagnostic(problem.code, problem.message, self.span(file, problem.start, problem.end), problem.help)
 
 
 def locate(root: Node, place: Place) -> tuple[int, int]:
-    """The offsets of the token that stands for a place.
+    """Return the offsets of the token that stands for a place.
 
     That is the key, where the key is meant; a scalar's own token; for a container, the key that holds it, else its
     first key, its bracket or its first dash. Where the pointer leads nowhere, it is the nearest ancestor that is there.
@@ -132,7 +132,7 @@ def _token(key: Node | None, here: Node) -> tuple[int, int]:
 
 
 def odd_space(text: str, at: int) -> Problem | None:
-    """The problem of a character that looks like a space, but is part of a word for YAML and JSON."""
+    """Return the problem of a character that looks like a space, but is part of a word for YAML and JSON."""
     char = text[at : at + 1]
     if char in " \t\r\n" or not char.isspace():
         return None
@@ -143,18 +143,18 @@ def odd_space(text: str, at: int) -> Problem | None:
 
 
 def too_deep(start: int, end: int) -> Problem:
-    """The problem of a text that is nested too deeply."""
+    """Return the problem of a text that is nested too deeply."""
     message = f"this is nested more than {MAX_DEPTH} levels deep"
     fix = "name the inner parts under `schemas` or `$defs`, and refer to them with `$ref`"
     return Problem("SW008", message, start, end, fix)
 
 
 def nothing(message: str) -> Problem:
-    """The problem of a text that holds no value."""
+    """Return the problem of a text that holds no value."""
     return Problem("SW003", message, 0, 1, "`stubwright new` starts a project with a manifest that works")
 
 
 def twice(key: str, line: int, again: Node) -> Problem:
-    """The problem of a key that its mapping has already, on `line`."""
+    """Return the problem of a key that its mapping has already, on `line`."""
     message = f"the key `{shorten(key)}` is here twice; the first is on line {line}"
     return Problem("SW005", message, again.start, again.end, "remove or rename one of them")

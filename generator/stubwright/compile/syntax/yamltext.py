@@ -65,7 +65,7 @@ _SYNTAX: Final = {  # part of libyaml's words; whether its context is the place;
 
 
 def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
-    """The value of a YAML text, or None and what is wrong with it.
+    """Parse a YAML text: return its value, or None, and what is wrong with it.
 
     With `any_keys`, a plain key that would be a number, a boolean or null is the string as it is written, as OpenAPI
     documents mean their `200:`.
@@ -80,12 +80,12 @@ def parse(text: str, *, any_keys: bool = False) -> tuple[Json, list[Problem]]:
 
 
 def read_anyway(text: str, *, any_keys: bool = False) -> Json:
-    """The value of a YAML text in spite of its problems: the last of equal keys counts, and `<<` is a key as others."""
+    """Return the value of a YAML text despite its problems: the last of equal keys counts, and `<<` is a key."""
     return _read(text, any_keys=any_keys).value
 
 
 def tree(text: str) -> Node:
-    """The tokens of a YAML text, as far as it can be read."""
+    """Return the tokens of a YAML text, as far as it can be read."""
     return _read(text).root
 
 
@@ -94,7 +94,7 @@ class _OddError(ValueError):
 
 
 def _value(text: str, *, any_keys: bool) -> Json:
-    """The value of a YAML text without tags, anchors and mistakes, at less than half of what a builder costs.
+    """Return the value of a YAML text without tags, anchors and mistakes, at less than half of what a builder costs.
 
     Raises:
         _OddError: The text has something else in it.
@@ -112,7 +112,7 @@ def _value(text: str, *, any_keys: bool) -> Json:
 
 
 def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) -> Json:
-    """The value that starts with an event, below `depth` others; `take` gives the events after it."""
+    """Return the value that starts with an event, below `depth` others; `take` gives the events after it."""
     if event.anchor is not None or event.tag is not None:  # an alias has an anchor alone
         raise _OddError
     if type(event) is yaml.ScalarEvent:
@@ -137,7 +137,7 @@ def _started(event: Any, take: Callable[[], Any], any_keys: bool, depth: int) ->
 
 @cache
 def _scalar(text: str) -> Json:
-    """A plain scalar by the core schema. Raises _OddError where it is nothing that JSON has."""
+    """Return a plain scalar by the core schema. Raises _OddError if it is nothing that JSON has."""
     if text in _NULL:
         return None
     if text in _BOOL:
@@ -255,7 +255,7 @@ class _Builder:
         self.problems.append(Problem(code, message, start, end, fix))
 
     def take(self, event: yaml.Event) -> bool:
-        """Take the next event; whether it makes sense to go on."""
+        """Take the next event, and tell whether it makes sense to go on."""
         taker = self._takers.get(type(event))
         return taker is None or taker(event)
 
@@ -297,7 +297,7 @@ class _Builder:
         return True
 
     def _core(self, text: str, start: int, end: int) -> Json:
-        """A plain scalar by the core schema; None, and a problem, where it is nothing that JSON has."""
+        """Return a plain scalar by the core schema; None, and a problem, if it is nothing that JSON has."""
         try:
             return _scalar(text)
         except _OddError:
@@ -395,7 +395,7 @@ class _Builder:
                 parent.value[name] = value
 
     def _key(self, parent: _Frame, value: Json, node: Node) -> str | None:
-        """The name that a key gives; None where it gives none."""
+        """Return the name that a key gives; None if it gives none."""
         if self._any_keys and not isinstance(value, (str, dict, list)):
             value = self._text[node.start : node.end]
         if not isinstance(value, str):
@@ -432,12 +432,12 @@ def _offsets(event: yaml.Event) -> tuple[int, int]:
 
 
 def _shifted(escape: str) -> str:
-    """`\\ud` as `\\ue` and back; the letter keeps its case."""
+    """Swap `\\ud` and `\\ue`; the letter keeps its case."""
     return escape[:2] + {"d": "e", "D": "E", "e": "d", "E": "D"}[escape[2]]
 
 
 def _unmasked(value: str) -> str:
-    """A value with its surrogates back, and pairs of them joined."""
+    """Return a value with its surrogates back, and pairs of them joined."""
     literal = _STAND_IN.sub(lambda match: _shifted(match[0]), value)
     raw = _STAND_IN_CHARACTER.sub(lambda match: chr(ord(match[0]) - 0x1000), literal)
     return raw.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
@@ -450,7 +450,7 @@ _COMMENTED: Final = re.compile(r"""(\$ref["']?:[ \t]+)(#/[^\s,}\]]*)""")
 
 
 def _commented(text: str, before: int) -> Problem | None:
-    """The last reference before a place that is a comment, since nobody quoted it."""
+    """Return the problem of the last reference before a place that is a comment because it was not quoted."""
     comments = [*_COMMENTED.finditer(text, 0, before)]
     if not comments:
         return None

@@ -55,7 +55,7 @@ class Origin:
 
 
 def imported(value: Mapping[str, Any], path: str = "", command: str | None = None) -> str:
-    """An imported manifest as the text of a file. The first lines tell what it is, and have a digest of the others.
+    """Format an imported manifest as the text of a file, which begins with its origin and a digest of the rest.
 
     Args:
         value: The manifest.
@@ -74,12 +74,12 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
 
 
 def is_imported(text: str) -> bool:
-    """Whether a file says that it was imported, so that another import may replace it."""
+    """Tell whether a file says that it was imported, so that another import may replace it."""
     return text.replace("\r\n", "\n").startswith(_FIRST_LINES)
 
 
 def origin(text: str) -> Origin | None:
-    """What an imported file says of itself; None for any other. One without a digest counts as not edited."""
+    """Return what an imported file says of itself; None for any other. One without a digest counts as not edited."""
     text = text.replace("\r\n", "\n")
     start = next((lines for lines in _FIRST_LINES if text.startswith(lines)), None)
     if start is None:
@@ -102,6 +102,6 @@ def _digest(body: str) -> str:
 
 
 def manifest(value: Any) -> str:
-    """A manifest as YAML text. Where a text holds what no terminal should get, it is in quotes, and that an escape."""
+    """Format a manifest as YAML text, with escapes for characters that no terminal should get."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return HIDDEN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)

@@ -13,11 +13,11 @@ class Lines(Protocol):
     """The lines of a text. Lines and columns count from 1."""
 
     def width(self, number: int) -> int:
-        """How many characters a line has."""
+        """Return how many characters a line has."""
         ...
 
     def part(self, number: int, first: int, last: int) -> str | None:
-        """A line from one column to another; None where there is no such line."""
+        """Return a line from one column to another; None if there is no such line."""
         ...
 
 
@@ -30,7 +30,7 @@ class Source(Protocol):
         ...
 
     def span(self, place: Place) -> Span:
-        """The narrowest stretch of text for a place."""
+        """Return the narrowest stretch of text for a place."""
         ...
 
 
@@ -47,7 +47,7 @@ class Finding:
 
 
 def locate(diagnostics: Iterable[Diagnostic], sources: Sources) -> list[Finding]:
-    """Each diagnostic once, by file, position, code and message; what has no file comes first.
+    """Locate each diagnostic once, by file, position, code and message; those without a file come first.
 
     Values that a YAML alias repeats have different places in the manifest, but one in the text.
     """

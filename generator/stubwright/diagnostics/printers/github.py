@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
-    """One workflow command a line."""
+    """Format diagnostics as workflow commands, one a line."""
     return "".join(f"{_command(finding)}\n" for finding in locate(diagnostics, sources))
 
 
@@ -37,5 +37,5 @@ def _command(finding: Finding) -> str:
 
 
 def _escaped(words: str, more: str = "") -> str:
-    """Text as a workflow command takes it: GitHub decodes `%25`, `%0D`, `%0A`, and in properties `%3A` and `%2C`."""
+    """Escape text for workflow commands: GitHub decodes `%25`, `%0D`, `%0A`, and in properties `%3A` and `%2C`."""
     return "".join(f"%{ord(char):02X}" if char in f"%\n{more}" else char for char in replace_controls(words))

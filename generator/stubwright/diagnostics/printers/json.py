@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
-    """A list of objects. Lines and columns count from 1, columns in characters; the end is exclusive."""
+    """Format diagnostics as objects. Lines and columns count from 1, columns in characters; the end is exclusive."""
     rows = [
         {
             "code": finding.diagnostic.code,
@@ -34,5 +34,5 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
 
 
 def in_ascii(value: Any) -> str:
-    """A value as JSON in lines, in which whatever a terminal may obey is an escape."""
+    """Format a value as JSON in lines, with escapes for whatever a terminal may obey."""
     return json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n"

@@ -32,7 +32,7 @@ _COLOURS: Mapping[Severity, str] = {"error": _RED, "warning": _YELLOW}
 
 
 def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> str:
-    """The text; empty without any."""
+    """Format diagnostics for people; empty if there are none."""
     findings = locate(diagnostics, sources)
     if not findings:
         return ""
@@ -41,7 +41,7 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources, color: bool) -> 
 
 
 def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
-    """Findings one by one, and those of one cause together, where the first of them is."""
+    """Group findings with one cause at the place of the first; others stay alone."""
     alike: dict[tuple[str, str, str | None], list[Finding]] = {}
     for finding in findings:
         diagnostic = finding.diagnostic
@@ -56,7 +56,7 @@ def _by_cause(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 
 
 def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color: bool) -> str:
-    """One finding; `others` are of the same cause, in other places."""
+    """Format one finding; `others` are of the same cause, in other places."""
     span, diagnostic = finding.span, finding.diagnostic
 
     def paint(words: str, colour: str) -> str:
@@ -84,7 +84,7 @@ def _block(finding: Finding, others: Sequence[Finding], sources: Sources, color:
 
 
 def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
-    """A source line that fits, the columns before its carets, and the number of carets; None where it is blank."""
+    """Return a source line that fits, the columns before its carets, and the number of carets; None if it is blank."""
     first, last = span.column - 1, max(span.column, span.end_column - 1)
     width = lines.width(span.line)
     # What is left out at once leaves one character more than is shown, since a joiner is judged by what is before it.
@@ -106,7 +106,7 @@ def _clipped(lines: Lines, span: Span) -> tuple[str, int, int] | None:
 
 
 def _columns(words: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     return sum(_column(char) for char in words)
 
 

@@ -102,14 +102,14 @@ def rename_arguments(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _rename_dependents(keyword: str, value: Any, names: Mapping[str, str]) -> Any:
-    """What a property brings with it: the names of others, or a schema of the same object."""
+    """Return what a property brings with it: the names of others, or a schema of the same object."""
     if keyword == "properties":
         return value
     return [names.get(name, name) for name in value] if isinstance(value, list) else rename_arguments(value, names)
 
 
 def compare(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Changes of old names that were aliases before, or are those of no tool that was there."""
+    """Yield changes of old names that were aliases before, or are those of no tool that was there."""
     successions = {each.old.name: each for each in find_successions(old, new)}
     names = {tool.name for tool in new.tools}
     before, now = _by_name(old), _by_name(new)
@@ -133,7 +133,7 @@ def _compare(
     now: tuple[ir.Tool, Mapping[str, Any]],
     succession: Succession | None,
 ) -> Iterator[Change]:
-    """Changes of an alias that stays; its tool may have been renamed meanwhile."""
+    """Yield changes of an alias that stays; its tool may have been renamed meanwhile."""
     (old_tool, was), (tool, is_) = before, now
     step = {} if succession is None else succession.arguments
     expected = {old: step.get(new, new) for old, new in (was.get("arguments") or {}).items()}

@@ -58,7 +58,7 @@ class Edit:
 
 
 def edits(old: Json, new: Json, dialect: Dialect) -> list[Edit]:
-    """All edits that make `new` of `old`, both read in one dialect."""
+    """Return all edits that make `new` of `old`, both read in one dialect."""
     return list(_Differ(old, new, dialect).schema(old, new, (), ""))
 
 
@@ -107,7 +107,7 @@ class _Differ:
         yield Edit(code, where, message, here, here, None, words=words)
 
     def _compare_values(self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str) -> Edit:
-        """An edit of `enum` and `const` together: one often becomes the other."""
+        """Return an edit of `enum` and `const` together: one often becomes the other."""
         edited = self._old
         for keyword in _VALUES:
             if keyword in old or keyword in new:
@@ -120,7 +120,7 @@ class _Differ:
         return Edit("SW537", where, _describe_values(*allowed), old_at, new_at, edited)
 
     def _compare_inside(self, keyword: str, before: Any, after: Any, here: Pointer, where: str) -> Iterator[Edit]:
-        """The edits inside the keyword's value, where the old and the new are schemas that can be told apart."""
+        """Yield the edits inside the keyword's value, where the old and the new are schemas that can be told apart."""
         dialect = self._dialect
         if keyword in dialect.named and isinstance(before, dict) and isinstance(after, dict):
             if before.keys() == after.keys() and keyword != "dependencies":
@@ -138,7 +138,7 @@ class _Differ:
     def _compare_properties(
         self, old: Mapping[str, Any], new: Mapping[str, Any], at: Pointer, where: str
     ) -> Iterator[Edit]:
-        """Edits of `properties` and `required` together, property by property."""
+        """Yield edits of `properties` and `required` together, property by property."""
         before, after = _to_mapping(old.get("properties")), _to_mapping(new.get("properties"))
         needed, needs = _to_names(old.get("required")), _to_names(new.get("required"))
         renamed = _find_renamings(before, after)
@@ -174,7 +174,7 @@ class _Differ:
                     yield Edit(code, path, message, (*at, "required"), (*at, "required"), edited)
 
     def _set_property(self, at: Pointer, name: str, schema: Any, *, required: bool, base: Any = ABSENT) -> Json:
-        """The old schema with one property set or taken out of the object schema at `at`."""
+        """Return the old schema with one property set or taken out of the object schema at `at`."""
 
         def change(here: dict[str, Json]) -> dict[str, Json]:
             properties = {key: value for key, value in _to_mapping(here.get("properties")).items() if key != name}
@@ -191,7 +191,7 @@ class _Differ:
         return _change_at(self._old if base is ABSENT else base, at, change)
 
     def _set_value(self, at: Pointer, value: Any, base: Any = ABSENT) -> Json:
-        """The old schema with one value set or taken out."""
+        """Return the old schema with one value set or taken out."""
         if not at:
             return _add_definitions(value, self._old)
 
@@ -211,7 +211,7 @@ _HANDLED: Final = frozenset({"properties", "required", *_VALUES})
 
 
 def _describe(keyword: str, before: Any, after: Any, dialect: Dialect) -> tuple[str, str]:
-    """The code of a change of one keyword, and its description."""
+    """Return the code of a change of one keyword, and its description."""
     old, new = _show(before), _show(after)
     change = f"`{keyword}` was {old}, and is {new}"
     if after is ABSENT:
@@ -259,7 +259,7 @@ def _describe_alternatives(keyword: str, before: Any, after: Any) -> str:
 
 
 def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:
-    """Old names to new ones, where exactly one removed property has the same schema as exactly one new one."""
+    """Map old names to new ones if exactly one removed property has the schema of exactly one new one."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     renamings = {}
@@ -276,7 +276,7 @@ def _find_renamings(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 
 
 def _add_definitions(schema: Json, other: Json) -> Json:
-    """The schema with the definitions that only the other one has, so that every reference of either resolves."""
+    """Return the schema with the other one's additional definitions, so that every reference of either resolves."""
     if not isinstance(schema, dict) or not isinstance(other, dict):
         return schema
     combined = dict(schema)
@@ -292,7 +292,7 @@ def _add_definitions(schema: Json, other: Json) -> Json:
 
 
 def _change_at(root: Any, at: Pointer, change: Any) -> Any:
-    """A copy of `root` in which what stands at `at` is changed."""
+    """Return a copy of `root` in which what stands at `at` is changed."""
     if not at:
         return change(root if isinstance(root, dict | list) else {})
     if isinstance(root, list):
@@ -306,7 +306,7 @@ def _or_none(value: Any) -> Any:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """All texts in a value, names too: what a model may take for words to it."""
+    """Yield all texts in a value, names too: what a model may take for words to it."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

@@ -26,7 +26,7 @@ _SIDES: Final[Mapping[str, str]] = {"input": "takes", "output": "gives"}
 
 
 def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
-    """Changes of the kinds of handles that a server keeps."""
+    """Yield changes of the kinds of handles that a server keeps."""
     before, after = ({handle.name: handle for handle in manifest.handles} for manifest in (old, new))
     declared = [manifest.document.get("handles") or {} for manifest in (old, new)]
     for name, kind in before.items():
@@ -43,7 +43,7 @@ def compare_kinds(old: ir.Manifest, new: ir.Manifest) -> Iterator[Change]:
 def _compare_kind(
     name: str, was: Mapping[str, Any], now: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of a kind that both have."""
+    """Yield changes of a kind that both have."""
     for key in _TIMES:
         old, new = was.get(key), now.get(key)
         ends = [float("inf") if value is None else parse_duration(value) for value in (old, new)]
@@ -68,7 +68,7 @@ def _compare_kind(
 def compare_ids(
     tool: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of where a tool has ids; `before` and `after` are what its `manifest.json` says of that."""
+    """Yield changes of where a tool has ids; `before` and `after` are what its `manifest.json` says of that."""
     for side, verb in _SIDES.items():
         was, now = (set((declared.get(side) or {}).values()) for declared in (before, after))
         for kind in sorted(now - was):

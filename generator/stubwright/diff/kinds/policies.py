@@ -33,7 +33,7 @@ def _parse_rate(written: str) -> tuple[int, int]:
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
-    """Whether one rate admits whatever another one admits: as much as fits into as many windows as touch its own."""
+    """Tell whether one rate admits all that another admits: as much as fits into all windows that touch its own."""
     return new[0] >= old[0] * max(1, math.ceil(new[1] / old[1]))
 
 
@@ -54,7 +54,7 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
 def compare_policies(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of a policy: of one tool, or the default of all."""
+    """Yield changes of a policy: of one tool, or the default of all."""
     for key in dict.fromkeys((*after, *before)):
         if key.startswith("x-") or same(before.get(key), after.get(key)):
             continue
@@ -73,7 +73,7 @@ def compare_policies(
 
 
 def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
-    """Whom another value of a key affects, and why."""
+    """Return whom another value of a key affects, and why."""
     if same(was, now) or key in ("redact", "trusted"):
         return "cosmetic", None
     if key in _LIMITS:
@@ -105,7 +105,7 @@ def _judge_limit(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
 
 
 def _judge_confirmation(was: Any, now: Any) -> tuple[Impact, str | None]:
-    """A confirmation: whether it is required, and what happens if the client cannot ask."""
+    """Judge a change of a confirmation: whether it is required, and what happens if the client cannot ask."""
     old, new = (_get_fallback(value) for value in (was, now))
     if old == new:
         return "cosmetic", "what the user is asked before a call changed"

@@ -23,7 +23,7 @@ _ARGUMENT: Final = {"description": "SW501", "title": "SW502"}
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """All changes of what a server lists besides tools."""
+    """Yield all changes of what a server lists besides tools."""
     for section in vocabulary.PRIMITIVES:
         old, new = (
             {primitive.key: primitive for primitive in manifest.primitives[section]}
@@ -58,7 +58,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def name_subject(primitive: ir.Primitive) -> str:
-    """What a primitive is called in messages."""
+    """Return what a primitive is called in messages."""
     return f"{primitive.kind} `{primitive.key}`"
 
 

@@ -29,7 +29,7 @@ Use: TypeAlias = Literal["input", "output", "both"]
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """All changes of the Python side."""
+    """Yield all changes of the Python side."""
     yield from _compare_packages(pair.old, pair.new)
     if not pair.old.emit & pair.new.emit:
         return
@@ -108,7 +108,7 @@ def _compare_clients(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_method(was: ClientMethod, method: ClientMethod, subject: _Subject) -> Iterator[Change]:
-    """Changes of a method of the client."""
+    """Yield changes of a method of the client."""
     old, new = _by_name(was.parameters), _by_name(method.parameters)
     for name, now in new.items():
         before = old.get(name)
@@ -147,7 +147,7 @@ def _compare_classes(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
-    """Changes of the types of shared enumerations."""
+    """Yield changes of the types of shared enumerations."""
     old, new = _by_name(surfaces.old.enumerations), _by_name(surfaces.new.enumerations)
     for name, was in old.items():
         now = new.get(name)
@@ -161,7 +161,7 @@ def _compare_enumerations(surfaces: _SurfacePair) -> Iterator[Change]:
 
 
 def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
-    """Changes of the attributes of a class, without those that it inherits from the same base as before."""
+    """Yield changes of the attributes of a class, without those that it inherits from the same base as before."""
     use = _get_use(now)
     is_keyword = use == "input" and now.is_root  # callers give its attributes as keywords
     makers = f"{'handlers' if use == 'output' else 'typed callers'} that make one must give it"
@@ -180,7 +180,7 @@ def _compare_fields(was: Class, now: Class, subject: _Subject) -> Iterator[Chang
 
 
 def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Change]:
-    """A change of the values that a class holds as a mapping."""
+    """Yield a change of the values that a class holds as a mapping."""
     before, after = (class_.values.text if class_.values is not None else None for class_ in (was, now))
     if before == after or (before is not None and after is not None and _is_same(before, after)):
         return
@@ -192,7 +192,7 @@ def _compare_values(was: Class, now: Class, subject: _Subject) -> Iterator[Chang
 
 
 def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: str | None) -> Iterator[Change]:
-    """Changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
+    """Yield changes of one attribute; `makers` is the help for those who make instances, if anyone does."""
     less, more = _subtract(was.type, now.type), _subtract(now.type, was.type)
     needed = was.default is not None and now.default is None
     if not _is_same(was.type.text, now.type.text) and not (needed and less == {"None"} and not more):
@@ -214,7 +214,7 @@ def _compare_field(was: Field, now: Field, subject: _Subject, use: Use, makers: 
 
 
 def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) -> str | None:
-    """Whom the new type of an attribute may break; it has `more` alternatives, and no longer has `less`."""
+    """Return whom an attribute's new type may break; it has `more` alternatives, and no longer has `less`."""
     if not more and not less:
         return None
     if more:
@@ -225,14 +225,14 @@ def _explain_new_type(use: Use, more: frozenset[Code], less: frozenset[Code]) ->
 
 
 def _get_use(class_: Class) -> Use:
-    """Who reads instances of a class, and who makes them."""
+    """Return the use of a class: who reads instances of it, and who makes them."""
     if class_.roles == {"output"}:
         return "output"
     return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
 
 
 def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]:
-    """The manifests without the tools that are the same in both."""
+    """Return the manifests without the tools that are the same in both."""
     alike = {
         tool.name
         for old, tool in pair.both()
@@ -254,7 +254,7 @@ def _by_name(items: Iterable[_Named]) -> Mapping[str, _Named]:
 
 
 def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
-    """Whether two methods take and return the same types, in any order of their alternatives."""
+    """Tell whether two methods take and return the same types, in any order of their alternatives."""
     if len(old.parameters) != len(new.parameters) or not _is_same(old.returns, new.returns):
         return False
     return all(
@@ -265,30 +265,30 @@ def _is_same_signature(old: HandlerMethod, new: HandlerMethod) -> bool:
 
 
 def _is_same(old: Code, new: Code) -> bool:
-    """Whether two types are the same to a type checker: the order of a union and of a `Literal` does not matter."""
+    """Tell whether two types are the same to a type checker, which ignores the order of a union or a `Literal`."""
     return old == new or _sort_alternatives(old) == _sort_alternatives(new)
 
 
 def _subtract(type_: Type, other: Type) -> frozenset[Code]:
-    """The alternatives of a type that another one does not have; the order of their parts does not matter."""
+    """Return the alternatives of a type that another one does not have; the order of their parts does not matter."""
     other_choices = frozenset(map(_sort_alternatives, other.choices))
     return frozenset(choice for choice in type_.choices if _sort_alternatives(choice) not in other_choices)
 
 
 @lru_cache(maxsize=4096)
 def _sort_alternatives(source: Code) -> str:
-    """The source of a type with its unions and literals sorted."""
+    """Return the source of a type with its unions and literals sorted."""
     return ast.unparse(_AlternativeSorter().visit(ast.parse(source.strip(), mode="eval")))
 
 
 class _AlternativeSorter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """A union, sorted by the source of its alternatives."""
+        """Sort a union by the source of its alternatives."""
         alternatives = sorted(map(self._source, _list_alternatives(node)))
         return ast.parse(" | ".join(alternatives), mode="eval").body
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """A `Literal`, sorted by the source of its values; of other types, what is inside."""
+        """Sort a `Literal` by the source of its values; in other types, visit what is inside."""
         if isinstance(node.value, ast.Name) and node.value.id == "Literal":
             values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             node.slice = ast.Tuple(sorted(values, key=ast.unparse), ast.Load())
@@ -300,7 +300,7 @@ class _AlternativeSorter(ast.NodeTransformer):
 
 
 def _list_alternatives(node: ast.expr) -> Iterator[ast.expr]:
-    """The alternatives of a union, which may nest to the left."""
+    """Yield the alternatives of a union, which may nest to the left."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         yield from _list_alternatives(node.left)
         yield from _list_alternatives(node.right)
@@ -325,7 +325,7 @@ class _Subject:
     new: Place | None
 
     def change(self, code: str, impact: Impact, message: str, why: str | None = None) -> Change:
-        """A change of it."""
+        """Return a change of it."""
         return Change(code, "python", impact, self.name, message, self.old, self.new, why)
 
 
@@ -348,7 +348,7 @@ class _SurfacePair:
         return f"it is called `{now}` now" if now is not None and now in known else None
 
     def get_subject(self, name: str, old: _Compared | None, new: _Compared | None) -> _Subject:
-        """A subject that is on at least one side."""
+        """Return a subject that is on at least one side."""
         before = old.place if old is not None else None
         after = new.place if new is not None else None
         return _Subject(
@@ -359,7 +359,7 @@ class _SurfacePair:
 
 
 def _find_places(manifest: ir.Manifest) -> Iterator[tuple[_Key, Place]]:
-    """Where each primitive and shared schema stands, by its section and its name or URI."""
+    """Yield the place of each primitive and shared schema, by its section and its name or URI."""
     for tool in manifest.tools:
         yield (vocabulary.TOOLS.name, tool.name), tool.place
     for primitive in (*manifest.resources, *manifest.templates, *manifest.prompts):

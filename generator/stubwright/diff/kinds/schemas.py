@@ -53,7 +53,7 @@ class SchemaComparison:
     _proofs: ProofMemory = field(default_factory=lambda: ProofMemory(_EFFORT), init=False)
 
     def compare(self) -> list[Change]:
-        """All changes, in the order of the schema."""
+        """Return all changes, in the order of the schema."""
         return self._compare_formats() if same(self.old.wire, self.new.wire) else list(self._compare_edits())
 
     def _compare_formats(self) -> list[Change]:
@@ -106,7 +106,7 @@ class SchemaComparison:
     def _judge_edit(
         self, edit: Edit, original: Judge, base: Judge, new: Judge, others: Judge | None, *, fits: bool
     ) -> Change:
-        """The change that an edit is; `others` is the new schema without it, if that can be made."""
+        """Return the change that an edit is; `others` is the new schema without it, if that can be made."""
         if edit.edited is None:
             impact: Impact = "words" if edit.words else "cosmetic"
             change = self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact)
@@ -140,11 +140,11 @@ class SchemaComparison:
         return Judge(self.old.wire, self.old_formats), Judge(self.new.wire, self.new_formats)
 
     def _is_decided(self, old: Judge, new: Judge) -> bool:
-        """Whether it is proved that the new schema keeps what the old one promised, or shown that it does not."""
+        """Tell whether it is proved that the new schema keeps what the old one promised, or shown that it does not."""
         return self._fits(old, new) or self._find_example(old, [new], [], self._blame) is not None
 
     def _fits(self, old: Judge, new: Judge) -> bool:
-        """Whether the new schema is proved to keep what the old one promised."""
+        """Tell whether the new schema is proved to keep what the old one promised."""
         return self._proofs.covers(new, old) if self.direction == "input" else self._proofs.covers(old, new)
 
     def _find_hints(self, old: Judge, new: Judge) -> Sequence[Any]:
@@ -154,15 +154,15 @@ class SchemaComparison:
     def _find_example(
         self, old: Judge, others: Sequence[Judge], hints: Sequence[Any], budget: Budget | None = None
     ) -> tuple[ir.Json] | None:
-        """An instance that shows the break: one that the old schema accepts and the others do not, or for outputs one
-        that the others accept and the old schema does not.
+        """Return an instance that shows the break: one that the old schema accepts and the others do not, or for
+        outputs one that the others accept and the old schema does not.
         """
         if self.direction == "input":
             return witness.find([old], others, hints, budget or self._budget)
         return witness.find(others, [old], hints, budget or self._budget)
 
     def _find_step(self, old: Judge, others: Judge, new: Judge) -> tuple[ir.Json] | None:
-        """An instance that shows the break where the edit has to be the last one, after all `others`."""
+        """Return an instance that shows the break where the edit has to be the last one, after all `others`."""
         if self.direction == "input":
             return witness.find([old, others], [new], self._find_hints(others, new), self._budget)
         return witness.find([new], [others, old], self._find_hints(others, new), self._budget)
@@ -211,7 +211,7 @@ class SchemaComparison:
         )
 
     def _locate(self, schema: ir.Schema, pointer: Sequence[str | int], side: Literal[0, 1]) -> Place:
-        """Where something of a schema stands; a bundled schema stands among the shared schemas."""
+        """Return where something of a schema stands; a bundled schema stands among the shared schemas."""
         if len(pointer) > 1 and pointer[0] in ("$defs", "definitions"):
             name = schema.shared.get(f"#/{pointer[0]}/{pointer[1]}")
             place = self.shared.get(name, (None, None))[side] if name is not None else None

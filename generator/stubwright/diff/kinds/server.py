@@ -31,7 +31,7 @@ _WORDS: Final = frozenset({"title", "description", "instructions"})
 def compare(
     pair: ManifestPair, old: Mapping[str, Any], new: Mapping[str, Any], files: tuple[str, str]
 ) -> Iterator[Change]:
-    """All changes of the server as a whole.
+    """Yield all changes of the server as a whole.
 
     Args:
         pair: The manifests.

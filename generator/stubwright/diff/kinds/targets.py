@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Change]:
-    """A change for each tool and each rule of a target that was kept and is broken now.
+    """Yield a change for each tool and each rule of a target that was kept and is broken now.
 
     Args:
         pair: The two manifests.

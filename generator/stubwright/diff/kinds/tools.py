@@ -44,14 +44,14 @@ class ManifestPair:
     new: ir.Manifest
 
     def shared(self) -> dict[str, tuple[Place | None, Place | None]]:
-        """Where each shared schema stands, in the old and in the new."""
+        """Return where each shared schema stands, in the old and in the new manifest."""
         old, new = (
             {schema.name: schema.schema.place for schema in manifest.shared} for manifest in (self.old, self.new)
         )
         return {name: (old.get(name), new.get(name)) for name in {**old, **new}}
 
     def renamed(self) -> dict[str, str]:
-        """Old names to new ones: removed tools where exactly one new tool differs in its name alone.
+        """Map old names to new ones: removed tools of which exactly one new tool differs in its name alone.
 
         Those whose names are aliases now are not among them.
         """
@@ -63,11 +63,11 @@ class ManifestPair:
         return renamed(old, new)
 
     def successions(self) -> list[aliases.Succession]:
-        """The removed tools whose names are aliases now."""
+        """Return the removed tools whose names are aliases now."""
         return aliases.find_successions(self.old, self.new)
 
     def both(self) -> list[tuple[ir.Tool, ir.Tool]]:
-        """The tools that both have, in the order of the new manifest, renamed ones too; then those by aliases."""
+        """Return the tools that both have, in the new manifest's order, renamed ones too; then those by aliases."""
         old = {tool.name: tool for tool in self.old.tools}
         names = {new: was for was, new in self.renamed().items()}
         pairs = [(old[was], tool) for tool in self.new.tools for was in [names.get(tool.name, tool.name)] if was in old]
@@ -75,7 +75,7 @@ class ManifestPair:
 
 
 def compare(pair: ManifestPair) -> Iterator[Change]:
-    """All changes of tools."""
+    """Yield all changes of tools."""
     renamed = pair.renamed()
     succeeded = {succession.old.name: succession for succession in pair.successions()}
     old_names, new_names = ([tool.name for tool in manifest.tools] for manifest in (pair.old, pair.new))
@@ -110,7 +110,7 @@ def compare(pair: ManifestPair) -> Iterator[Change]:
 
 
 def subject(tool: ir.Tool) -> str:
-    """What a tool is called in messages."""
+    """Return what a tool is called in messages."""
     return f"tool `{tool.name}`"
 
 
@@ -145,7 +145,7 @@ def _compare_tool(
 def compare_words(
     about: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Place, Place]
 ) -> Change:
-    """The change of a `description`, or of a title."""
+    """Return the change of a `description`, or of a title."""
     code, message = ("SW501", "the description changed") if key == "description" else ("SW502", f"`{key}` changed")
     return change_words(code, about, message, places, before.get(key), after.get(key))
 
@@ -208,7 +208,7 @@ def _compare_headers(old: ir.Tool, new: ir.Tool) -> Iterator[Change]:
 def _compare_served(
     old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: ManifestPair
 ) -> Iterator[Change]:
-    """Changes of what stands under a tool's `stubwright` key."""
+    """Yield changes of what stands under a tool's `stubwright` key."""
     at = old.place / "stubwright", new.place / "stubwright"
     own_policies = before.get("policy") or {}, after.get("policy") or {}
     all_tools = [manifest.document.get("policy") or {} for manifest in (pair.old, pair.new)]
@@ -232,7 +232,7 @@ def _compare_served(
 def _compare_task_limits(
     new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of how long tasks are kept, and of how many there may be."""
+    """Yield changes of how long tasks are kept, and of how many there may be."""
     for key, default in _TASKS.items():
         was, now = before.get(key, default), after.get(key, default)
         if was != now:
@@ -244,7 +244,7 @@ def _compare_task_limits(
 def _compare_bindings(
     old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of what the server sets: from the caller's token, from its environment, or always the same."""
+    """Yield changes of what the server sets: from the caller's token, from its environment, or always the same."""
     for name in dict.fromkeys((*after, *before)):
         was, now = before.get(name), after.get(name)
         places = at[0] / "bind" / name, at[1] / "bind" / name
@@ -267,7 +267,7 @@ def _compare_bindings(
 
 
 def _source(binding: Mapping[str, Any]) -> str:
-    """Where the value of an argument comes from."""
+    """Return where the value of an argument comes from."""
     if "claim" in binding:
         return f"the claim `{binding['claim']}`"
     if "env" in binding:
@@ -278,7 +278,7 @@ def _source(binding: Mapping[str, Any]) -> str:
 def compare_apis(
     before: Mapping[str, Any], after: Mapping[str, Any], places: tuple[Mapping[str, Place], Mapping[str, Place]]
 ) -> Iterator[Change]:
-    """Changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
+    """Yield changes of the APIs that tools call; `places` are those of the APIs that stand in the entry files."""
     for name in after:
         was, now = before.get(name), after[name]
         keys = [] if was is None else [key for key in {**now, **was} if not same(was.get(key), now.get(key))]
@@ -295,7 +295,7 @@ def compare_apis(
 def compare_extension(
     about: str, before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]
 ) -> Iterator[Change]:
-    """Changes of `deprecated`, and of what is asked."""
+    """Yield changes of `deprecated`, and of what is asked."""
     if not same(before.get("deprecated"), after.get("deprecated")):
         places = at[0] / "deprecated", at[1] / "deprecated"
         impact: Impact = "cosmetic"

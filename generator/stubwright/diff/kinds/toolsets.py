@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compare(pair: ManifestPair, files: tuple[str, str]) -> Iterator[Change]:
-    """Whoever asks for a toolset goes on finding it, with what was in it; `files` are the two entry files."""
+    """Yield changes of toolsets and of what is in them; `files` are the two entry files."""
     before, after = pair.old.toolsets, pair.new.toolsets
     there = {tool.name for tool in pair.new.tools}
 

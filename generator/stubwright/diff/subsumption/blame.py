@@ -24,7 +24,7 @@ _HARD: Final = (
 
 
 def find_culprit(old: Judge, new: Judge, is_decided: Callable[[Judge, Judge], bool]) -> str | None:
-    """The keyword without which the comparison is decided; None where there is no such one."""
+    """Return the keyword without which the comparison is decided; None if there is none."""
     for keyword in _HARD:
         if not (_has(old.schema, keyword) or _has(new.schema, keyword)):
             continue
@@ -41,7 +41,7 @@ def _has(schema: Json, keyword: str) -> bool:
 
 
 def _drop(schema: Any, keyword: str, *, is_named: bool = False) -> Any:
-    """The schema without a keyword; a property of that name stays."""
+    """Return the schema without a keyword; a property of that name stays."""
     if isinstance(schema, list):
         return [_drop(inner, keyword) for inner in schema]
     if not isinstance(schema, dict):

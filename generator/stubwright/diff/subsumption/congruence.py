@@ -54,7 +54,7 @@ _UNSUITABLE: Final = frozenset(
 
 
 def strip_annotations(schema: Json, dialect: Dialect) -> Json:
-    """The schema without annotations."""
+    """Return the schema without annotations."""
     if not isinstance(schema, dict):
         return schema
     stripped: dict[str, Json] = {}
@@ -71,7 +71,7 @@ def strip_annotations(schema: Json, dialect: Dialect) -> Json:
 
 
 def _drop_idle_not(schema: Json, dialect: Dialect) -> Json:
-    """The schema without a `not` that only lists values of other types than those of `type`."""
+    """Return the schema without a `not` that only lists values of other types than those of `type`."""
     refused, types = (schema.get("not"), schema.get("type")) if isinstance(schema, dict) else (None, None)
     if not isinstance(schema, dict) or not isinstance(refused, dict) or types is None:
         return schema
@@ -85,7 +85,7 @@ def _drop_idle_not(schema: Json, dialect: Dialect) -> Json:
 
 
 def same(first: Json, second: Json) -> bool:
-    """Whether two JSON values are the same except for the order of keys; `1` and `1.0` are different."""
+    """Tell whether two JSON values are the same except for the order of keys; `1` and `1.0` are different."""
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
@@ -97,7 +97,7 @@ class PartwiseProof:
     covers: Callable[[Json, Json], bool]
 
     def is_proved(self, wide: Json, narrow: Json) -> bool:
-        """Whether `wide` is proved to accept what `narrow` accepts; both without annotations."""
+        """Tell whether `wide` is proved to accept what `narrow` accepts; both without annotations."""
         if (
             not isinstance(wide, dict)
             or not isinstance(narrow, dict)
@@ -150,7 +150,7 @@ class PartwiseProof:
     def _covers_options(
         self, wide: Any, narrow: Any, wide_defs: Mapping[str, Json], narrow_defs: Mapping[str, Json]
     ) -> bool:
-        """Whether each alternative is covered by one of the wider union, whatever their order and number."""
+        """Tell whether each alternative is covered by one of the wider union, whatever their order and number."""
         if not isinstance(wide, list) or not isinstance(narrow, list):
             return False
         return all(any(self._covers_part(one, option, wide_defs, narrow_defs) for one in wide) for option in narrow)
@@ -168,7 +168,7 @@ class PartwiseProof:
         )
 
     def _has_unsuitable_reference(self, schema: Json) -> bool:
-        """Whether a reference stands where a wider definition might narrow the whole."""
+        """Tell whether a reference stands where a wider definition might narrow the whole."""
         for pointer, subschema in dialects.subschemas(schema, self.dialect):
             if isinstance(subschema, dict) and "$ref" in subschema and not _is_upright(pointer):
                 return True
@@ -176,7 +176,7 @@ class PartwiseProof:
 
 
 def _is_upright(pointer: tuple[str | int, ...]) -> bool:
-    """Whether accepting more at a place accepts more at the root, or at the definition that it stands in."""
+    """Tell whether accepting more at a place accepts more at the root, or at the definition that it stands in."""
     steps = iter(pointer)
     for step in steps:
         if step in _NAMED or step in _LISTED or step in _REUSABLE:
@@ -187,7 +187,7 @@ def _is_upright(pointer: tuple[str | int, ...]) -> bool:
 
 
 def _pair_values(keyword: str, wide: Any, narrow: Any) -> list[tuple[Any, Any]] | None:
-    """The counterparts in two values of a keyword; None where there are none."""
+    """Return the counterparts in two values of a keyword; None if there are none."""
     if keyword in _NAMED and isinstance(wide, dict) and isinstance(narrow, dict) and wide.keys() == narrow.keys():
         return [(wide[name], narrow[name]) for name in wide]
     if keyword in _LISTED and isinstance(wide, list) and isinstance(narrow, list) and len(wide) == len(narrow):

@@ -37,11 +37,11 @@ class ProofMemory:
     _rejected: dict[_Key, tuple[Json, ...]] = field(default_factory=dict)
 
     def covers(self, wide: Judge, narrow: Judge) -> bool:
-        """Whether it is proved that `wide` accepts every instance that `narrow` accepts."""
+        """Tell whether it is proved that `wide` accepts every instance that `narrow` accepts."""
         return self._recall(self._covered, wide, narrow, covers, otherwise=False)
 
     def find_rejected(self, wide: Judge, narrow: Judge) -> tuple[Json, ...]:
-        """A schema of what `narrow` accepts and `wide` does not, as a hint where to look; may be none."""
+        """Return a schema of what `narrow` accepts and `wide` does not, as a hint where to look; may be none."""
 
         def find(wide: Judge, narrow: Judge) -> tuple[Json, ...]:
             hint = find_rejected(wide, narrow)

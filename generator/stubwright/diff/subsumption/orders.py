@@ -21,12 +21,12 @@ _NAMED: Final = frozenset({"$defs", "definitions"})
 
 
 def align(old: Json, new: Json, dialect: Dialect) -> Json:
-    """The new schema, in the order of the old one wherever an order means nothing."""
+    """Return the new schema, in the order of the old one wherever an order means nothing."""
     return _Aligner(dialect, may_move_alternatives=not any(map(_counts_alternatives, (old, new)))).schema(old, new)
 
 
 def _counts_alternatives(schema: Json) -> bool:
-    """Whether a reference leads to an alternative by its number."""
+    """Tell whether a reference leads to an alternative by its number."""
     if isinstance(schema, dict):
         reference = schema.get("$ref")
         if isinstance(reference, str) and not _ALTERNATIVES.isdisjoint(reference.split("/")):
@@ -41,7 +41,7 @@ class _Aligner:
         self._moved = _ALTERNATIVES if may_move_alternatives else frozenset[str]()
 
     def schema(self, old: Json, new: Json) -> Json:
-        """The new schema in the order of the old one."""
+        """Return the new schema in the order of the old one."""
         if not isinstance(old, dict) or not isinstance(new, dict):
             return new
         return {keyword: self._align_value(keyword, old.get(keyword), value) for keyword, value in new.items()}
@@ -65,7 +65,7 @@ class _Aligner:
         return new
 
     def _to_canonical_text(self, schema: Json) -> str:
-        """A text that is the same for two schemas that differ only in meaningless orders."""
+        """Return a text that is the same for two schemas that differ only in meaningless orders."""
         return _to_text(self._sort(schema))
 
     def _sort(self, schema: Json) -> Json:
@@ -84,7 +84,7 @@ class _Aligner:
 
 
 def _match(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """The numbers of the new entries, in the order of those old ones that they equal.
+    """Return the numbers of the new entries, in the order of those old ones that they equal.
 
     A new entry that equals none of them takes the place of a removed old one, if any is left.
     """

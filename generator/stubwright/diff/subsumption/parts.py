@@ -37,32 +37,32 @@ class Part:
     is_settled: bool = False
 
     def get(self, keyword: str, default: Any = None) -> Any:
-        """The value of a keyword; the default where the schema is a boolean."""
+        """Return the value of a keyword; the default where the schema is a boolean."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
     def at(self, schema: Json) -> Part:
-        """Another schema of the same judge."""
+        """Return another schema of the same judge."""
         return replace(self, schema=schema, is_settled=False)
 
     def settle(self, schema: Json) -> Part:
-        """Another schema, whose `not` is a test for one value."""
+        """Return another schema, whose `not` is a test for one value."""
         return replace(self, schema=schema, is_settled=True)
 
     def negate(self, schema: Json) -> Part:
-        """What another schema of the same judge rejects."""
+        """Return what another schema of the same judge rejects."""
         if isinstance(schema, bool):
             return self.at(not schema)
         return self.at(schema["not"] if isinstance(schema, dict) and schema.keys() == {"not"} else {"not": schema})
 
     def follow(self, reference: Json) -> Part | None:
-        """What a reference leads to; None where that is not found."""
+        """Return what a reference leads to; None if that is not found."""
         try:
             return self.at(local(self.judge.schema, reference)) if isinstance(reference, str) else None
         except LookupError:
             return None
 
     def fits(self, value: Json) -> bool:
-        """Whether a value fits the keywords for values without parts."""
+        """Tell whether a value fits the keywords for values without parts."""
         if not isinstance(self.schema, dict):
             return self.schema is not False
         simple = {key: inner for key, inner in self.schema.items() if key in _SIMPLE or self.is_settled}
@@ -70,7 +70,7 @@ class Part:
 
 
 def is_valid(part: Part, schema: Json, value: Json) -> bool:
-    """Whether a value is valid under a schema without references, in the dialect of a part."""
+    """Tell whether a value is valid under a schema without references, in the dialect of a part."""
     if schema in (True, {}):
         return True
     if not isinstance(schema, dict):

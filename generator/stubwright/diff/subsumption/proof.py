@@ -61,12 +61,12 @@ class Judge:
         return dialects.of(self.schema) or dialects.DRAFT_2020_12
 
     def accepts(self, instance: Json) -> bool:
-        """Whether an instance is valid."""
+        """Tell whether an instance is valid."""
         return bool(self._validator.is_valid(instance))
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
-        """The schema as the library compares it; None where it cannot."""
+        """The schema as the library compares it; None if it cannot."""
         return _canonicalize(self.schema, asserts=self.formats == "assert")
 
     @cached_property
@@ -75,7 +75,7 @@ class Judge:
 
 
 def covers(wide: Judge, narrow: Judge) -> bool:
-    """Whether it is proved that `wide` accepts every instance that `narrow` accepts."""
+    """Tell whether it is proved that `wide` accepts every instance that `narrow` accepts."""
     wide, narrow = map(_merge_exclusive, make_comparable(wide, narrow))
     if wide.canonical is None or narrow.canonical is None:
         return False
@@ -86,7 +86,7 @@ def covers(wide: Judge, narrow: Judge) -> bool:
 
 
 def make_comparable(*judges: Judge) -> tuple[Judge, ...]:
-    """The schemas in one dialect and with one meaning of `format`, where that is possible; otherwise as they are."""
+    """Return the schemas in one dialect and with one meaning of `format` if possible; otherwise as they are."""
     comparable_judges = judges
     if len({judge.formats for judge in comparable_judges}) > 1:
         comparable_judges = tuple(
@@ -114,7 +114,7 @@ def _merge_exclusive(judge: Judge) -> Judge:
 
 
 def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
-    """A schema of what `narrow` accepts and `wide` does not, as a hint where to look; None where there is none."""
+    """Return a schema of what `narrow` accepts and `wide` does not, as a hint where to look; None if there is none."""
     wide, narrow = map(_merge_exclusive, make_comparable(wide, narrow))
     if wide.canonical is None or narrow.canonical is None:
         return None
@@ -144,7 +144,7 @@ def _covers(wide: CanonicalSchema, narrow: CanonicalSchema) -> Containment:
 
 
 def _is_proved_by_parts(wide: Judge, narrow: Judge) -> bool:
-    """Whether `wide` covers `narrow` because each part of it covers its counterpart."""
+    """Tell whether `wide` covers `narrow` because each part of it covers its counterpart."""
     dialect = wide.dialect
     if dialect is not narrow.dialect:
         return False
@@ -165,7 +165,7 @@ def _add_dialect(schema: Json, dialect: dialects.Dialect) -> Json:
 
 
 def _is_proved_by_induction(wide: Judge, narrow: Judge) -> bool:
-    """Whether `wide` covers `narrow` because each of its definitions covers the other's definition of that name.
+    """Tell whether `wide` covers `narrow` because each of its definitions covers the other's definition of that name.
 
     By induction over the depth of instances: in the definitions of `wide`, references to a part of the instance may
     lead to the definitions of `narrow`, where the definition is covered in turn. That holds only where accepting more
@@ -206,7 +206,7 @@ def _make_document(body: Json, defs: Mapping[str, Json], dialect: dialects.Diale
 
 
 def _make_key(name: str) -> str:
-    """A definition's name that needs no escape in a pointer."""
+    """Return a definition's name that needs no escape in a pointer."""
     return name.encode("utf-8", "surrogatepass").hex()
 
 
@@ -245,7 +245,7 @@ class _Definitions:
 
 
 def _redirect(body: Json, definitions: _Definitions, assumed: frozenset[str]) -> Json:
-    """A body whose references lead into the common table; those that may, to the other side's definition.
+    """Return a body whose references lead into the common table; those that may, to the other side's definition.
 
     With nothing assumed, all lead to the side `o`; otherwise to `n`, except for assumed ones that apply to a part of
     the instance.

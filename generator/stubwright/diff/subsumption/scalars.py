@@ -45,7 +45,7 @@ _UPPER: Final = ("maximum", "exclusiveMaximum")
 
 
 def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Candidates for a text that has to do with these keywords; some may come twice."""
+    """Yield candidates for a text that has to do with these keywords; some may come twice."""
     stated = list(keywords)
     sizes = sorted({size for one in stated for size in _list_sizes(one)})
     made = [text for one in stated for text in _list_made(one)]
@@ -63,7 +63,7 @@ def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
-    """Lengths on both sides of each that is named."""
+    """Yield lengths on both sides of each that is named."""
     for keyword in ("minLength", "maxLength"):
         size = keywords.get(keyword)
         if _is_number(size) and size < _LONGEST:
@@ -82,7 +82,7 @@ def _list_made(keywords: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
-    """Texts for what a pattern sees ahead or behind, alone and at both ends of what it matches."""
+    """Yield texts for what a pattern sees ahead or behind, alone and at both ends of what it matches."""
     rest = _make_text(pattern, chance)
     for look in _LOOK_AROUND.finditer(pattern):
         seen = _make_text(look[1].removeprefix("^").removesuffix("$"), chance)
@@ -90,7 +90,7 @@ def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
 
 
 def _make_text(pattern: str, chance: Random) -> str:
-    """A text for a pattern, as if it looked neither ahead nor back where it does; empty where it cannot be read."""
+    """Return a text for a pattern, as if it looked neither ahead nor back where it does; empty if it cannot be read."""
     for text in (pattern, _LOOK_AROUND.sub("", pattern)):
         try:
             return patterns.make_text(text, chance)
@@ -100,7 +100,7 @@ def _make_text(pattern: str, chance: Random) -> str:
 
 
 def _resize(text: str, size: int) -> Iterator[str]:
-    """A text of another length: cut off, or with one of its characters repeated."""
+    """Yield a text of another length: cut off, or with one of its characters repeated."""
     if size <= len(text):
         yield text[:size]
         yield text[len(text) - size :]
@@ -110,12 +110,12 @@ def _resize(text: str, size: int) -> Iterator[str]:
 
 
 def _list_spots(text: str) -> list[int]:
-    """The places in a text where characters are repeated or replaced."""
+    """Return the places in a text where characters are repeated or replaced."""
     return sorted({0, len(text) // 2, len(text) - 2, len(text) - 1} & {*range(len(text))})
 
 
 def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
-    """Candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
+    """Yield candidates for a number that has to do with these keywords: near each bound, and multiples of each step."""
     stated = list(keywords)
     bounds = sorted({one[word] for one in stated for word in (*_LOWER, *_UPPER) if _is_number(one.get(word))})
     named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}

@@ -107,7 +107,7 @@ class Search:
         self.steps -= 1
 
     def values(self, group: Group, depth: int = 0) -> Iterator[Json]:
-        """Values that are likely to fit all parts.
+        """Yield values that are likely to fit all parts.
 
         Raises:
             ExhaustedError: There are no steps left.
@@ -125,7 +125,7 @@ class Search:
     # What applies to the same value
 
     def _expand(self, waiting: Iterable[Part], way: _Way) -> Iterator[Group]:
-        """The groups of plain schemas, one of which a value must fit."""
+        """Yield the groups of plain schemas, one of which a value must fit."""
         self._take()
         pending = [*waiting]
         while pending:
@@ -158,7 +158,7 @@ class Search:
         yield from _take_turns(self._expand(option, left) for option in first)
 
     def _contradicts(self, way: _Way) -> bool:
-        """Whether the schema that was added last is the negation of another one, or the other way around."""
+        """Tell whether the schema that was added last is the negation of another one, or the other way around."""
         *others, last = way.seen
         negated = _get_negated(last)
         if negated is not None:
@@ -174,7 +174,7 @@ class Search:
         return one.judge is two.judge or ("Ref" not in texts[0] and '"$ref"' not in texts[0]) or self._share(one, two)
 
     def _share(self, one: Part, two: Part) -> bool:
-        """Whether references into definitions lead to the same in both."""
+        """Tell whether references into definitions lead to the same in both."""
         key = (id(one.judge), id(two.judge))
         if key not in self._alike:
             roots = [
@@ -242,7 +242,7 @@ class Search:
         optional = [name for name in names if name not in needed]
 
         def fill(value: dict[str, Json]) -> dict[str, Json] | None:
-            """The object with what else it must have; None where it cannot."""
+            """Add what else the object must have; None if that is impossible."""
             filled = dict(value)
             for name in _close(plain, [*filled]):
                 if name not in filled:
@@ -309,7 +309,7 @@ class _Way:
     followed: int = 0
 
     def add(self, part: Part) -> _Way:
-        """The way with one more schema that applies."""
+        """Return the way with one more schema that applies."""
         schema, keywords = part.schema, part.judge.dialect.keywords | {AT, EACH}
         own = {key: value for key, value in schema.items() if key in keywords and key not in _IN_PLACE}
         return replace(
@@ -351,7 +351,7 @@ def _get_negated(part: Part) -> Part | None:
 
 
 def _take_turns(sources: Iterable[Iterator[_Item]]) -> Iterator[_Item]:
-    """One item of each source in turn; one source more joins in each round."""
+    """Yield one item of each source in turn; one source more joins in each round."""
     remaining, active = iter(sources), deque[Iterator[_Item]]()
     while True:
         more = next(remaining, None)
@@ -371,7 +371,7 @@ def _fit(plain: Group, value: Json) -> bool:
 
 
 def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
-    """What is said of a value without parts, also what it must not be."""
+    """Return what is said of a value without parts, also what it must not be."""
     return [
         keywords
         for part in plain
@@ -381,7 +381,7 @@ def _list_keywords(plain: Group) -> list[Mapping[str, Any]]:
 
 
 def _find_types(plain: Group) -> list[str]:
-    """The types that all parts allow, the likeliest first."""
+    """Return the types that all parts allow, the likeliest first."""
     allowed = {*_TYPES}
     for part in plain:
         types = part.get("type")
@@ -400,7 +400,7 @@ def _find_limits(plain: Group, low: str, high: str) -> tuple[int, int]:
 
 
 def _find_names(part: Part, depth: int) -> Iterator[str]:
-    """Names of properties that a schema knows, also those that it refers to or rejects."""
+    """Yield names of properties that a schema knows, also those that it refers to or rejects."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
     schema = part.schema
@@ -422,7 +422,7 @@ def _find_names(part: Part, depth: int) -> Iterator[str]:
 
 
 def _make_more_names(plain: Group, count: int) -> Iterator[str]:
-    """Names for an object that must have many properties."""
+    """Yield names for an object that must have many properties."""
     for part in plain:
         rule = part.get("propertyNames")
         if isinstance(rule, dict):
@@ -432,7 +432,7 @@ def _make_more_names(plain: Group, count: int) -> Iterator[str]:
 
 
 def _close(plain: Group, names: Sequence[str]) -> list[str]:
-    """Names with those that they require."""
+    """Add to names those that they require."""
     closed = [*dict.fromkeys(names)]
     for name in closed:  # grows while it is read
         for part in plain:
@@ -443,7 +443,7 @@ def _close(plain: Group, names: Sequence[str]) -> list[str]:
 
 
 def _find_property(plain: Group, name: str) -> Group | None:
-    """What the value of a property must fit; None where it must not be there."""
+    """Return what the value of a property must fit; None if it must not be there."""
     group: list[Part] = []
     for part in plain:
         schema = part.schema
@@ -464,7 +464,7 @@ def _find_property(plain: Group, name: str) -> Group | None:
 def _vary(
     base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], give: Callable[[str], list[Json]]
 ) -> Iterator[dict[str, Json]]:
-    """The object, the same with one property otherwise or more, and with all."""
+    """Yield the object, the same with one property changed or added, and with all."""
     yield base
     for name in needed:
         yield from ({**base, name: value} for value in give(name)[1:])
@@ -479,7 +479,7 @@ def _vary(
 
 
 def _split_items(part: Part) -> tuple[Sequence[Json], Json]:
-    """The schemas of the first items, and that of the others."""
+    """Return the schemas of the first items, and that of the others."""
     items = part.get("items", True)
     if isinstance(items, list):
         return items, part.get("additionalItems", True)
@@ -487,7 +487,7 @@ def _split_items(part: Part) -> tuple[Sequence[Json], Json]:
 
 
 def _find_item(plain: Group, index: int) -> Group:
-    """What an item must fit."""
+    """Return what an item must fit."""
     group: list[Part] = []
     for part in plain:
         first, rest = _split_items(part)
@@ -502,7 +502,7 @@ def _find_item(plain: Group, index: int) -> Group:
 
 
 def _vary_items(choices: Sequence[Sequence[Json]], *, unique: bool) -> Iterator[list[Json]]:
-    """The list of first choices, and the same with one item otherwise."""
+    """Yield the list of first choices, and the same with one item changed."""
     base: list[Json] = []
     for choice in choices:
         value = choice[0]

@@ -1,7 +1,7 @@
 """Unions whose alternatives exclude each other, with `anyOf` instead of `oneOf`, so that alternatives can be compared.
 
 Takes a schema and gives one that accepts the same instances. `oneOf` says the same as `anyOf` if no instance fits two
-of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and is left as it is where that is not proved.
+of the alternatives (JSON Schema 2020-12, Core 10.2.1.3), and is left as it is if that is not proved.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Merger:
         return {**merged, "anyOf": options}
 
     def _exclude(self, one: Json, two: Json, level: int) -> bool:
-        """Whether it is proved that no instance fits both."""
+        """Tell whether it is proved that no instance fits both."""
         first, second = ([*self._list_applied(schema, set())] for schema in (one, two))
         if any(_differ(self._list_values(each), self._list_values(other)) for each in first for other in second):
             return True
@@ -75,7 +75,7 @@ class _Merger:
         )
 
     def _list_applied(self, schema: Json, followed: set[str]) -> Iterator[dict[str, Any]]:
-        """The schema with others that apply to the same instance."""
+        """Yield the schema with others that apply to the same instance."""
         if not isinstance(schema, dict):
             return
         reference = schema.get("$ref")
@@ -92,7 +92,7 @@ class _Merger:
             yield from self._list_applied(inner, followed)
 
     def _list_values(self, schema: dict[str, Any]) -> list[_Kind] | None:
-        """What an instance may be: values, or types; None for anything."""
+        """Return what an instance may be: values, or types; None for anything."""
         if "const" in schema:
             return [_describe(schema["const"])]
         if "enum" in schema:
@@ -108,7 +108,7 @@ def _list_properties(applied: Iterable[dict[str, Any]]) -> Iterator[dict[str, Js
 
 
 def _describe(value: Json) -> _Kind:
-    """A value's type, and what tells it from others of that type; None where nothing is sure to.
+    """Return a value's type, and what tells it from others of that type; None if nothing is sure to.
 
     Numbers are compared as floats: those are equal under each validator that are equal under any.
     """
@@ -132,7 +132,7 @@ def _merge_numbers(name: str) -> str:
 
 
 def _differ(one: list[_Kind] | None, two: list[_Kind] | None) -> bool:
-    """Whether nothing is described by both."""
+    """Tell whether nothing is described by both."""
     if one is None or two is None:
         return False
     return not any(

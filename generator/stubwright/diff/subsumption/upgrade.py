@@ -30,7 +30,7 @@ class _UntranslatableError(Exception):
 
 
 def upgrade(schema: Json, dialect: Dialect) -> Json | None:
-    """The schema in 2020-12, with `$schema`; None if 2020-12 cannot express it."""
+    """Return the schema in 2020-12, with `$schema`; None if 2020-12 cannot express it."""
     if dialect is dialects.DRAFT_2020_12:
         return schema
     try:
@@ -41,7 +41,7 @@ def upgrade(schema: Json, dialect: Dialect) -> Json | None:
 
 
 def drop_formats(schema: Json, dialect: Dialect) -> Json:
-    """The schema without the assertion `format`, wherever a schema stands in it."""
+    """Return the schema without the assertion `format`, wherever a schema stands in it."""
     return _rebuild(schema, dialect, frozenset({"format"}))
 
 
@@ -56,7 +56,7 @@ def _rebuild(schema: Json, dialect: Dialect, dropped: frozenset[str]) -> Json:
 
 
 def change_below(keyword: str, value: Json, dialect: Dialect, change: Change) -> Json:
-    """A keyword's value with the schemas in it changed."""
+    """Return a keyword's value with the schemas in it changed."""
     if isinstance(value, dict) and (keyword in dialect.named or keyword in _REUSABLE):
         return {
             name: inner if keyword == "dependencies" and isinstance(inner, list) else change(inner)

@@ -32,7 +32,7 @@ _PAIRS: Final = 10
 
 
 def violate(part: Part, names: Sequence[str]) -> Iterator[Group]:
-    """The ways to fail a part; `names` are those that properties may have."""
+    """Yield the ways to fail a part; `names` are those that properties may have."""
     schema = part.schema
     if schema is False:
         yield ()
@@ -187,28 +187,28 @@ def _fail_condition(rule: _Rule) -> Iterator[Group]:
 
 
 def _have_property(part: Part, name: str, schema: Any) -> Group:
-    """An object with a property that a schema rejects."""
+    """Return an object with a property that a schema rejects."""
     return (part.at({"type": "object", "required": [name], "properties": {name: part.negate(schema).schema}}),)
 
 
 def _have_item(part: Part, index: int, schema: Any) -> Group:
-    """A list with an item that a schema rejects."""
+    """Return a list with an item that a schema rejects."""
     return (part.at({"type": "array", "minItems": index + 1, AT: {index: part.negate(schema).schema}}),)
 
 
 def is_named(part: Part, name: str) -> bool:
-    """Whether `properties` or `patternProperties` of a schema say something of a name."""
+    """Tell whether `properties` or `patternProperties` of a schema say something of a name."""
     matched: Iterable[str] = part.get("patternProperties") or ()
     return name in (part.get("properties") or ()) or any(matches(part, pattern, name) for pattern in matched)
 
 
 def matches(part: Part, pattern: str, name: str) -> bool:
-    """Whether a pattern of a schema matches a name."""
+    """Tell whether a pattern of a schema matches a name."""
     return is_valid(part, {"pattern": pattern}, name)
 
 
 def make_names(pattern: str, part: Part, names: Sequence[str]) -> list[str]:
-    """Names that a pattern matches: some of those given, and some made for it."""
+    """Return names that a pattern matches: some of those given, and some made for it."""
     chance = Random(0)  # noqa: S311
     made: list[str] = []
     with suppress(UnreadableError):

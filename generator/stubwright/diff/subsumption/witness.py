@@ -31,7 +31,7 @@ _LEVELS: Final = (2, 4, 10)
 def find(
     accepting: Sequence[Judge], rejecting: Sequence[Judge], hints: Sequence[Json], budget: Budget
 ) -> tuple[Json] | None:
-    """The first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple.
+    """Return the first value found that each of `accepting` accepts and each of `rejecting` rejects, alone in a tuple.
 
     The search ends without one as soon as the budget is spent.
     """
@@ -69,6 +69,6 @@ def _list_values(group: Group, search: Search) -> Iterator[Json]:
 
 
 def show(value: Json, limit: int = 160) -> str:
-    """An instance in a message: JSON on one line, truncated if it is long."""
+    """Return an instance in a message: JSON on one line, truncated if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -53,7 +53,7 @@ class Entry:
 
     @classmethod
     def of(cls, client: Client, name: str, launch: Launch, variables: Mapping[str, str]) -> Entry:
-        """The entry of a server, with the variables that a user wants to be set."""
+        """Return the entry of a server, with the variables that a user wants to be set."""
         words = {"command": launch.python, "args": [*launch.arguments]}
         return cls(client, name, {**client.more, **words, "env": launch.environment(variables)})
 
@@ -63,23 +63,23 @@ class Entry:
         return self.client.key, self.name
 
     def shown(self) -> str:
-        """A whole file that has nothing but this entry, as a user may paste it."""
+        """Return a whole file with only this entry, for a user to paste."""
         return self.put("")
 
     def put(self, text: str) -> str:
-        """The text of a file with this entry. Raises UnfitError."""
+        """Add this entry to the text of a file. Raises UnfitError."""
         if self.client.form == "toml":
             return toml.with_table(text, self.path, self.value)
         return jsonc.with_member(text, self.path, self.value, comments=self.client.form == "jsonc")
 
     def taken_from(self, text: str) -> str:
-        """The text of a file without this entry. Raises UnfitError."""
+        """Remove this entry from the text of a file. Raises UnfitError."""
         if self.client.form == "toml":
             return toml.without_table(text, self.path)
         return jsonc.without_member(text, self.path, comments=self.client.form == "jsonc")
 
     def replaced(self) -> tuple[str, ...]:
-        """What of it the client replaces by something else, as a user knows it: names of variables, or the command."""
+        """Return what the client would substitute in it, in a user's terms: names of variables, or the command."""
         expands = self.client.expands
         if expands is None:
             return ()
@@ -89,13 +89,13 @@ class Entry:
 
 
 def is_there(entry: Entry, file: Path) -> bool:
-    """Whether a file has an entry of that name. Raises RefusedError."""
+    """Tell whether a file has an entry of that name. Raises RefusedError."""
     data = _read(file)
     return data is not None and _edited(data, entry.taken_from, file) != data
 
 
 def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
-    """Change the text of a file; whether there was anything to change.
+    """Change the text of a file, and tell whether there was anything to change.
 
     Args:
         file: The file, which need not be there.
@@ -125,7 +125,7 @@ def edit(file: Path, change: Callable[[str], str], *, private: bool) -> bool:
 
 
 def _read(file: Path) -> bytes | None:
-    """The bytes of a file, which may be behind a link; None where there is none. Raises RefusedError."""
+    """Return the bytes of a file, which may be behind a link; None if there is none. Raises RefusedError."""
     target = os.path.realpath(file)
     try:
         data = inside.regular(target)
@@ -152,14 +152,14 @@ def _edited(data: bytes, change: Callable[[str], str], file: Path) -> bytes:
 
 
 def misplaced(text: str, file: Path, error: UnfitError) -> Diagnostic:
-    """What is wrong with a text, with its place in the file. The text is not quoted: it may hold secrets."""
+    """Return the diagnostic for a text, with its place in the file. The text is not quoted: it may hold secrets."""
     found = Lines(text).diagnostic(str(file), error.problem)
     fix = f"{found.help}; nothing was written" if found.help else _BY_HAND
     return Diagnostic(found.code, found.message, found.at, fix)
 
 
 def name_of(manifest: ir.Manifest) -> str:
-    """What a server is called in a client's file, where nobody says it: its name, as far as all clients take it."""
+    """Return the default name of a server in a client's file: its own, as far as all clients take it."""
     name = str(manifest.document["server"]["name"])
     if NAME.fullmatch(name):
         return name
@@ -168,5 +168,5 @@ def name_of(manifest: ir.Manifest) -> str:
 
 
 def snippet(name: str, url: str) -> str:
-    """What most clients take for a server at a URL, as JSON."""
+    """Return what most clients take for a server at a URL, as JSON."""
     return json.dumps({"mcpServers": {name: {"type": "http", "url": url}}}, indent=2, ensure_ascii=False) + "\n"

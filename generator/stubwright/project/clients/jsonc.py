@@ -1,4 +1,4 @@
-"""JSON with comments, edited where it stands: a member put into an object, or taken out, and all else byte for byte.
+"""JSON with comments, edited where it stands: a member put into an object, or taken out, the rest byte for byte.
 
 Takes text; gives text, or raises `UnfitError` with the place of what is in the way. Comments are those of JavaScript,
 and a comma may stand after the last entry, as VS Code, Cursor and Zed read their settings. It knows no file.
@@ -32,7 +32,7 @@ class UnfitError(Exception):
 
 
 def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -> str:
-    """The text with a member of an object; the objects around it are made where they are not there.
+    """Set a member of an object in a text; the objects around it are made if they are missing.
 
     Args:
         text: A JSON object, or nothing at all.
@@ -62,7 +62,7 @@ def with_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -
 
 
 def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
-    """The text without a member; as it is where there is none. Raises UnfitError as `with_member` does."""
+    """Remove a member from a text, which stays as it is if there is none. Raises UnfitError as `with_member` does."""
     found = _read(text, comments)
     if found is None:
         return text
@@ -85,7 +85,7 @@ class _Text:
     root: Node
 
     def members(self, node: Node, path: Sequence[str]) -> dict[str | int, Node]:
-        """The values of an object, which stands at `path`, by their keys."""
+        """Return the values of an object, which stands at `path`, by their keys."""
         first = self.bare[node.start]
         if first != "{":
             what = f"`{'.'.join(path)}`" if path else "this file"
@@ -101,7 +101,7 @@ class _Text:
         return margin or "  "
 
     def inserted(self, node: Node, key: str, value: Any) -> str:
-        """The text with a member after all others of an object."""
+        """Insert a member after all others of an object."""
         text, newline = self.text, _newline(self.text)
         close = node.end - 1
         first = _first_key(node)
@@ -124,7 +124,7 @@ class _Text:
         return f"{before}{'' if has_comma else ','}{after}{made}{text[end:]}"
 
     def removed(self, node: Node, key: str) -> str:
-        """The text without a member of an object."""
+        """Remove a member of an object."""
         children = list((node.children or {}).items())
         index = next(number for number, (name, _) in enumerate(children) if name == key)
         key_node, value = children[index][1]
@@ -153,7 +153,7 @@ class _Text:
         return list((node.children or {}).values())[-1][1]
 
     def _breaks(self, start: int, end: int) -> bool:
-        """Whether a line ends between two offsets."""
+        """Tell whether a line ends between two offsets."""
         return not {"\n", "\r"}.isdisjoint(self.text[start:end])
 
 
@@ -161,7 +161,7 @@ _BREAKS: Final = ("\n", "\r")
 
 
 def _read(text: str, comments: bool) -> _Text | None:
-    """The text and its tokens; None where there are none. Raises UnfitError."""
+    """Return the text and its tokens; None if there are none. Raises UnfitError."""
     plain = _COMMENTS.sub(_blank, text) if comments else text
     bare = _COMMAS.sub(_blank, plain) if comments else text
     if not bare.strip():
@@ -174,7 +174,7 @@ def _read(text: str, comments: bool) -> _Text | None:
 
 
 def _told(text: str, problem: Problem, comments: bool) -> Problem:
-    """A problem of JSON, in words of a settings file."""
+    """Return a problem of JSON in the words for a settings file."""
     if comments and text.startswith("/*", problem.start):
         return Problem(problem.code, "this comment is not closed", problem.start, problem.end, "close it with `*/`")
     if text[problem.start : problem.start + 1] in ("/", "#"):
@@ -183,7 +183,7 @@ def _told(text: str, problem: Problem, comments: bool) -> Problem:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Spaces in place of what is no string, with the same line breaks."""
+    """Put spaces in place of what is no string, with the same line breaks."""
     return found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0])
 
 
@@ -206,11 +206,11 @@ def _newline(text: str) -> str:
 
 
 def _before(text: str, offset: int) -> str:
-    """The line of an offset, up to it."""
+    """Return the line of an offset, up to it."""
     return text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset]
 
 
 def _margin(text: str, offset: int) -> str:
-    """The white space that the line of an offset starts with."""
+    """Return the white space that the line of an offset starts with."""
     line = _before(text, offset)
     return line[: len(line) - len(line.lstrip())]

@@ -30,10 +30,10 @@ class Client:
         key: Where servers stand in its files.
         user: The file for all that a user does, by `sys.platform`. `~` is the home folder, and `$NAME` a variable of
             the environment, with what it is by default after a `:`.
-        project: The file for one project, from its folder; None where the client has none.
+        project: The file for one project, from its folder; None if the client has none.
         sources: Where its documentation says all this.
         more: What its entries have beside `command`, `args` and `env`.
-        expands: What it replaces in texts of its file, such as `${NAME}`; None where it takes them as they are.
+        expands: What it replaces in texts of its file, such as `${NAME}`; None if it takes them as they are.
         then: What a user does so that it sees a server that is new.
     """
 
@@ -49,7 +49,7 @@ class Client:
     then: str
 
     def file(self, scope: Scope, folder: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
-        """The configuration file; None where the client has none for this scope.
+        """Return the configuration file; None if the client has none for this scope.
 
         Args:
             scope: Whose servers are in it.
@@ -62,7 +62,7 @@ class Client:
 
 
 def _path(template: str, environment: Mapping[str, str]) -> Path:
-    """The path that a template of `Client.user` means."""
+    """Return the path that a template of `Client.user` means."""
 
     def value(found: re.Match[str]) -> str:
         return environment.get(found[1]) or found[2]
@@ -75,7 +75,7 @@ def _same(path: str) -> Mapping[str, str]:
 
 
 def _settings(path: str) -> Mapping[str, str]:
-    """Where applications keep their settings, system by system."""
+    """Return where applications keep their settings on each system."""
     return {
         "darwin": f"~/Library/Application Support/{path}",
         "linux": f"${{XDG_CONFIG_HOME:~/.config}}/{path}",

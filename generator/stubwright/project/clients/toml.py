@@ -1,4 +1,4 @@
-"""TOML, edited where it stands: a table of two keys put in, or taken out, and all else byte for byte.
+"""TOML, edited where it stands: a table of two keys put in, or taken out, the rest byte for byte.
 
 Takes text; gives text, or raises `UnfitError` with the place of what is in the way. A table that is written with
 headers is edited; one inside another value is left to people. What comes out is read again and compared with what was
@@ -25,7 +25,7 @@ _TOGETHER: Final = "put the headers that begin with `{}` next to each other, and
 
 
 def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> str:
-    """The text with a table, in place of the one that is there, or at the end.
+    """Set a table in a text: in place of the one that is there, or at the end.
 
     Args:
         text: A TOML document.
@@ -52,7 +52,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
 
 
 def without_table(text: str, path: tuple[str, str]) -> str:
-    """The text without a table; as it is where there is none. Raises UnfitError as `with_table` does."""
+    """Remove a table from a text, which stays as it is if there is none. Raises UnfitError as `with_table` does."""
     before = _parsed(text)
     tables = _tables(before, path[0])
     if path[1] not in tables:
@@ -77,13 +77,13 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _tables(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The tables in a table of a document; none where there is something else."""
+    """Return the tables in a table of a document; none if there is something else."""
     tables = document.get(key)
     return tables if isinstance(tables, dict) else {}
 
 
 def _replaced(text: str, path: tuple[str, str], block: str) -> str:
-    """The text with other lines, if any, in place of those of a table; as it is where that table has no header."""
+    """Return the text with other lines, if any, in place of those of a table; as it is if that table has no header."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
     from tomlkit.items import Whitespace
@@ -105,19 +105,19 @@ def _replaced(text: str, path: tuple[str, str], block: str) -> str:
 
 
 def _under(container: Container, name: str) -> list[Table]:
-    """The tables of a name that begin with a header."""
+    """Return the tables of a name that begin with a header."""
     return [item for key, item in container.body if key == name and _has_header(item, key)]
 
 
 def _has_header(item: Item, key: Key | None) -> TypeGuard[Table]:
-    """Whether an item is a table that begins with a header, not with a dotted key."""
+    """Tell whether an item is a table that begins with a header, not with a dotted key."""
     from tomlkit.items import Table
 
     return isinstance(item, Table) and key is not None and not key.is_dotted()
 
 
 def _trailing(table: Table) -> list[Item]:
-    """Comments and empty lines behind the values of a table and of those in it: they belong to the next header.
+    """Return the comments and empty lines behind a table's values, nested ones too: they belong to the next header.
 
     Empty lines alone before the header of a table in it go with that header.
     """
@@ -137,7 +137,7 @@ def _trailing(table: Table) -> list[Item]:
 
 
 def _checked(text: str, edited: str, after: Mapping[str, Any], path: tuple[str, str]) -> str:
-    """The edited text, if it means what it should. Raises UnfitError."""
+    """Return the edited text if it means what it should. Raises UnfitError otherwise."""
     try:
         is_right = _without_empty(tomllib.loads(edited), path[0]) == _without_empty(after, path[0])
     except tomllib.TOMLDecodeError:
@@ -154,5 +154,5 @@ def _unfit(text: str, path: tuple[str, str], fix: str = _FIX) -> UnfitError:
 
 
 def _without_empty(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """A document without a table that holds nothing."""
+    """Return a document without a table that holds nothing."""
     return {name: value for name, value in document.items() if name != key or value}

@@ -23,7 +23,7 @@ _ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def parse(text: str) -> dict[str, str]:
-    """The variables of a file; of two with one name the last counts.
+    """Parse the variables of a file; of two with one name the last counts.
 
     Raises:
         UnfitError: A line is neither empty, nor a comment, nor a variable. The line itself is not quoted: it may hold a

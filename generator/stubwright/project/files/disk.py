@@ -37,11 +37,11 @@ class Disk:
     _folders: dict[str, inside.Inside] = field(default_factory=dict)
 
     def afresh(self) -> Disk:
-        """A reader that need not read again what this one has read, and has no inputs yet."""
+        """Return a reader without inputs that need not read again what this one has read."""
         return Disk({}, self._files, self._listings)
 
     def read(self, path: str) -> bytes:
-        """The file's bytes. Raises OSError, also for a file of more than 64 MiB."""
+        """Return the file's bytes. Raises OSError, also for a file of more than 64 MiB."""
         if path not in self._files:
             with open(path, "rb") as file:  # noqa: PTH123 - a `Path` takes as long as reading a small file
                 data = file.read(_MOST)
@@ -54,7 +54,7 @@ class Disk:
         return data
 
     def glob(self, folder: str, pattern: str) -> list[str]:
-        """Files below `folder` that match, sorted, with `/` between folders."""
+        """Return files below `folder` that match, sorted, with `/` between folders."""
         key = f"{posixpath.normpath(folder)}{LISTING}{pattern}"
         if key not in self._listings:
             base = Path(folder)
@@ -65,14 +65,14 @@ class Disk:
         return [posixpath.normpath(posixpath.join(folder, path)) for path in paths]
 
     def within(self, path: str, folder: str) -> bool:
-        """Whether a path, with links followed, lies below `folder`."""
+        """Tell whether a path, with links followed, lies below `folder`."""
         if folder not in self._folders:
             self._folders[folder] = inside.Inside(folder or ".")
         return self._folders[folder].holds(path)
 
 
 def find_module(name: str, folders: Sequence[str]) -> Path | None:
-    """The file of a module, looked for in `folders`; None where it is in none of them."""
+    """Return the file of a module, looked for in `folders`; None if it is in none of them."""
     steps = name.split(".")
     for folder in folders:
         for path in (Path(folder, *steps).with_suffix(".py"), Path(folder, *steps, "__init__.py")):
@@ -82,7 +82,7 @@ def find_module(name: str, folders: Sequence[str]) -> Path | None:
 
 
 def is_importable(name: str, folders: Sequence[str]) -> bool:
-    """Whether the package that a module belongs to can be found beside the project's own folders: it was installed.
+    """Tell whether a module's package is installed: it can be found beside the project's own folders.
 
     Nothing is imported for that.
     """
@@ -98,7 +98,7 @@ LISTING = "//"
 
 
 def text(path: Path) -> str | None:
-    """The text of a file that a command may write anew; None where there is none.
+    """Read the text of a file that a command may rewrite; None if there is none.
 
     Raises:
         OSError: It cannot be read, or is a link or no file.
@@ -145,14 +145,14 @@ _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if sys.platform == "win32" else
 
 
 def temporary(target: Path, number: int, run: str) -> Path:
-    """Where a run stages its file of that number."""
+    """Return where a run stages its file with that number."""
     return target.with_name(f".{target.name[:40]}.{number}.{run}.tmp")
 
 
 def stage(target: Path, data: bytes, number: int, run: str, *, safe: bool = False, mode: int | None = None) -> Path:
     """Write `data` beside `target`, so that a rename puts it into place; where `safe`, it also outlasts a power cut.
 
-    The file has the mode of the one that is there, else `mode`, else what is usual.
+    The file has the mode of the one that is there, otherwise `mode`, otherwise the usual one.
     """
     mode = target.stat().st_mode & 0o777 if target.is_file() else mode
     beside = temporary(target, number, run)

@@ -49,14 +49,14 @@ class Inside:
         self._real: dict[str, str] = {}
 
     def holds(self, path: str) -> bool:
-        """Whether a path, with links followed, lies in the folder; it counts from where the folder's own path does."""
+        """Tell whether a path, with links followed, lies in the folder; it is relative to the folder's own base."""
         if paths.no_path(path):
             return False
         real = self._where(path)
         return real == self._base or real.startswith(self._base.rstrip(os.sep) + os.sep)
 
     def read(self, path: str) -> bytes | None:
-        """The bytes of a file; None where there is none, but perhaps a folder, or a file in place of its folder.
+        """Return the bytes of a file; None if there is none, but perhaps a folder, or a file in place of its folder.
 
         Args:
             path: Counts from the folder, with `/` between folders.
@@ -91,14 +91,14 @@ class Inside:
         return self._real[folder]
 
     def _link(self, path: str) -> str:
-        """The first link on the way to a path."""
+        """Return the first link on the way to a path."""
         steps = path.split("/")
         ways = (f"{self.folder}/{'/'.join(steps[: count + 1])}" for count in range(len(steps)))
         return next((way for way in ways if kind(way) == "link"), f"{self.folder}/{path}")
 
 
 def kind(path: str | Path) -> Kind:
-    """What stands at a path; a link is a link, wherever it leads. Raises OSError where that cannot be seen."""
+    """Return what stands at a path; a link is a link, wherever it leads. Raises OSError if that cannot be seen."""
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -107,7 +107,7 @@ def kind(path: str | Path) -> Kind:
 
 
 def regular(path: str | Path) -> bytes | None:
-    """The bytes of a file; None where there is nothing, or a folder.
+    """Return the bytes of a file; None if there is nothing, or a folder.
 
     Raises:
         BarredError: Something else stands there, which opening could wait for, or change.

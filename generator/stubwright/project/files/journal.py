@@ -1,6 +1,6 @@
 """The lock on disk, and what killed runs left behind.
 
-A run stages its lock before all else and moves it into place last. A staged lock that was never moved says what a
+A run stages its lock before anything else and moves it into place last. A staged lock that was never moved says what a
 killed run was about to write, so that the next run can tell that from what people did (`recover`).
 """
 
@@ -21,7 +21,7 @@ from stubwright.project.files.tree import above_each, remove_empty
 
 
 def read_lock(output: Path) -> lock.Lock:
-    """The lock of an output folder; an empty one where there is none. It has what killed runs were about to write, too.
+    """Return the lock of an output folder with what killed runs were about to write; an empty one if there is none.
 
     Raises:
         OSError: It is there and cannot be read.
@@ -50,7 +50,7 @@ def _loaded(data: bytes) -> lock.Lock:
 
 
 def interrupted(output: Path) -> bool:
-    """Whether a run that wrote to an output folder was killed, and none has come since. Raises OSError."""
+    """Tell whether the last run that wrote to an output folder was killed. Raises OSError."""
     return any(pending is not None for pending in _journals(output).values())
 
 
@@ -59,7 +59,7 @@ _JOURNAL = re.compile(rf"\.{re.escape(lock.NAME)}\.0\.[0-9a-f]{{16}}\.tmp")
 
 
 def _journals(output: Path) -> dict[str, lock.Lock | None]:
-    """The locks that runs staged and never moved into place, by their runs; None where nothing was staged after it."""
+    """Return the locks that runs staged and never moved into place, by run; None if nothing was staged after one."""
     try:
         paths = sorted(path for path in output.iterdir() if _JOURNAL.fullmatch(path.name))
     except (FileNotFoundError, NotADirectoryError):

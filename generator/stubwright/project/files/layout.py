@@ -7,21 +7,21 @@ from pathlib import Path, PurePosixPath
 
 
 def relative(path: str, output: Path) -> str:
-    """A path as the lock has it: relative to the folder above the output folder, so that checkouts are alike."""
+    """Return a path as the lock has it: relative to the folder above the output folder, so that checkouts are alike."""
     return Path(os.path.relpath(path, above(output))).as_posix()
 
 
 def told(path: str, output: Path) -> str:
-    """A manifest's path as what is made of it tells it, which is the same in all checkouts."""
+    """Return a manifest's path as generated files quote it, which is the same in all checkouts."""
     name = relative(path, output)
     return Path(path).name if name.startswith("..") else name
 
 
 def above(output: Path) -> Path:
-    """The folder above the output folder, which the lock's paths count from."""
+    """Return the folder above the output folder, which the lock's paths count from."""
     return Path(os.path.normpath(Path.cwd() / output)).parent
 
 
 def shown(output: Path, path: str) -> str:
-    """A path below the output folder as a user knows it."""
+    """Return a path below the output folder as a user knows it."""
     return str(PurePosixPath(output) / path)

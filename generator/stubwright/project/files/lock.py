@@ -31,7 +31,7 @@ class LockError(ValueError):
 
 
 def unreadable(path: str, error: LockError) -> Diagnostic:
-    """What to tell of a lock that cannot be read."""
+    """Return the diagnostic for a lock that cannot be read."""
     return Diagnostic(
         "SW405",
         f"`{path}` cannot be read: {error}",
@@ -59,7 +59,7 @@ class Lock:
     manifests: Mapping[str, Entry] = field(default_factory=dict)
 
     def owner(self, path: str) -> str | None:
-        """The manifest whose entry lists `path`."""
+        """Return the manifest whose entry lists `path`."""
         return next((name for name, entry in self.manifests.items() if path in entry.files), None)
 
 
@@ -144,7 +144,7 @@ def _text(value: str) -> str:
 
 
 def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
-    """A lock with what runs were about to write that never ended: of what they change, no manifest is up to date."""
+    """Return a lock with what killed runs were about to write: no manifest is up to date in what they change."""
     locks = [lock, *pending]
     manifests: dict[str, Entry] = {}
     for name in dict.fromkeys(name for each_lock in locks for name in each_lock.manifests):
@@ -161,7 +161,7 @@ def union(lock: Lock, pending: Sequence[Lock]) -> Lock:
 
 
 def _merged(text: str) -> Lock:
-    """Both sides of a merge conflict: a file of either side is ours, with either digest; no manifest is up to date."""
+    """Merge both sides of a conflict: a file of either is ours, with either digest; no manifest is up to date."""
     files: dict[str, dict[str, set[str]]] = {}
     manifest = section = ""
     for line in text.split("\n"):

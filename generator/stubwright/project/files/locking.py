@@ -1,4 +1,4 @@
-"""One process at a time: whoever writes into a folder keeps others waiting that want to."""
+"""One process at a time: a process that writes into a folder makes others wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process holds a folder, and hold it; where the system can do that.
+    """Wait until no other process holds a folder, and hold it if the system can do that.
 
     Nothing is written below it. The lock is on the folder itself, or the nearest above it that is there; on Windows,
     where folders cannot be locked, it is on a file in the user's folder for temporary files.

@@ -27,7 +27,7 @@ from stubwright.project.files.layout import above, shown
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that differs: `new` is None where it goes, `old` is None where it comes."""
+    """One file that differs: `new` is None if it goes, `old` is None if it comes."""
 
     path: str
     old: bytes | None
@@ -54,12 +54,12 @@ class Tree:
     _inside: list[inside.Inside] = field(default_factory=list)
 
     def read(self, path: str) -> bytes | None:
-        """A file below the folder; None where there is none that can be read."""
+        """Return a file below the folder; None if there is none that can be read."""
         content = self._found(path)
         return None if isinstance(content, inside.BarredError) else content
 
     def barred(self, path: str) -> inside.BarredError | None:
-        """What keeps a file from being read, written or deleted."""
+        """Return the reason why a file cannot be read, written or deleted; None if it can."""
         content = self._found(path)
         return content if isinstance(content, inside.BarredError) else None
 
@@ -83,14 +83,14 @@ class Package:
     entry: lock.Entry
 
     def text(self, path: str) -> str | None:
-        """A file of the package; None where it is gone or was edited."""
+        """Return a file of the package; None if it is gone or was edited."""
         data = self.tree.read(f"{self.name}/{path}")
         seen = self.entry.files.get(f"{self.name}/{path}", ())
         return digests.with_lf(data).decode() if data is not None and digests.is_in(seen, data) else None
 
 
 def generated(tree: Tree, known: lock.Lock, manifest: str, package: str) -> Package:
-    """The package that `manifest` made before; an empty one if it made none."""
+    """Return the package that `manifest` made before; an empty one if it made none."""
     return Package(tree, package, known.manifests.get(manifest, lock.Entry("")))
 
 
@@ -105,7 +105,7 @@ def compare(
     at: Place | None = None,
     project: Container[str] | None = None,
 ) -> Changes:
-    """What it takes to bring the files of one manifest to `artifacts`.
+    """Return the changes that bring the files of one manifest to `artifacts`.
 
     What a manifest made that is gone, such as this one under its old name, becomes this one's.
 
@@ -201,7 +201,7 @@ def compare(
 
 
 def _files_in(output: Path, folders: Iterable[str]) -> list[str]:
-    """What folders hold, but for what Python keeps there; links are not followed."""
+    """List what folders hold, except what Python keeps there; links are not followed."""
     paths = (
         path for folder in folders if inside.kind(output / folder) == "folder" for path in (output / folder).iterdir()
     )
@@ -229,7 +229,7 @@ def _in_the_way(output: Path, path: str, barred: inside.BarredError | None = Non
 def _inherited(
     known: lock.Lock, manifest: str, artifacts: Sequence[Artifact], output: Path, project: Container[str] | None
 ) -> lock.Lock:
-    """The lock, in which `manifest` has the files of those that are gone and made one of `artifacts`."""
+    """Return the lock, in which `manifest` has the files of those that are gone and made one of `artifacts`."""
     planned = {artifact.path for artifact in artifacts}
     heirless = {
         name: entry
@@ -261,7 +261,7 @@ _SILENT = frozenset({".gitattributes", "_runtime/README.md", "manifest.json", "p
 
 
 def _marked(tree: Tree, path: str, disk: bytes | None) -> bool:
-    """Whether a file says itself that stubwright wrote it, or where it cannot, its package does."""
+    """Tell whether a file says itself that stubwright wrote it, or where it cannot, its package does."""
     if disk is None or digests.with_lf(disk).startswith((MARK, RUNTIME_MARK)):
         return disk is not None
     package, _, name = path.partition("/")
@@ -273,12 +273,12 @@ _TWO_SERVERS = "give one of the two servers another `python.package`, or another
 
 
 def _refused(known: lock.Lock, problems: Sequence[Diagnostic]) -> Changes:
-    """No changes, and why."""
+    """Return no changes, and why."""
     return Changes((), 0, known, tuple(problems), refused=True)
 
 
 def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
-    """What it takes to remove the files of manifests that the project no longer has."""
+    """Return the changes that remove the files of manifests that the project no longer has."""
     gone = [name for name in known.manifests if name not in manifests]
     result = Changes((), 0, known, ())
     for name in gone:
@@ -294,7 +294,7 @@ def prune(output: Path, known: lock.Lock, manifests: Sequence[str]) -> Changes:
 
 
 def strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collection[str] | None) -> Changes:
-    """What it takes to remove files that stubwright wrote and that no manifest makes, as after a lock was lost.
+    """Return the changes that remove files that stubwright wrote and no manifest makes, as after a lock was lost.
 
     Args:
         output: The output folder.
@@ -315,7 +315,7 @@ def strays(output: Path, before: lock.Lock, known: lock.Lock, packages: Collecti
 
 
 def _of_package(tree: Tree, name: str) -> Iterator[str]:
-    """The files of a package that stubwright made, or a file beside packages, as far as they may be stubwright's."""
+    """Yield the files of a package that stubwright made, or a file beside packages, if they may be stubwright's."""
     if (tree.read(f"{name}/__init__.py") or b"").startswith(MARK):
         for folder, _, files in os.walk(tree.folder / name):
             relative = Path(folder).relative_to(tree.folder).as_posix()
@@ -396,7 +396,7 @@ def apply(output: Path, changes: Changes) -> None:
 
 
 def _has_only(folder: Path, files: Container[Path]) -> bool:
-    """Whether a folder holds nothing but folders, some of these files, and what Python keeps of them."""
+    """Tell whether a folder holds nothing but folders, some of these files, and what Python keeps of them."""
     files_there = (
         path for path in folder.rglob("*") if inside.kind(path) != "folder" and path.parent.name != "__pycache__"
     )
@@ -404,7 +404,7 @@ def _has_only(folder: Path, files: Container[Path]) -> bool:
 
 
 def above_each(paths: Iterable[str]) -> set[str]:
-    """The folders that paths stand in, up to the output folder."""
+    """Return the folders that paths stand in, up to the output folder."""
     folders = set()
     for path in paths:
         while (path := path.rpartition("/")[0]) and path not in folders:
@@ -427,7 +427,7 @@ def _remove(output: Path, path: Path) -> None:
 
 
 def remove_empty(folder: Path) -> bool:
-    """Remove a folder that holds nothing but what Python keeps; whether it did not hold more."""
+    """Remove a folder that holds nothing but what Python keeps, and tell whether it did not hold more."""
     if any(child.name != "__pycache__" for child in folder.iterdir()):
         return False
     cache = folder / "__pycache__"

@@ -38,18 +38,18 @@ _ABANDONED = 3600
 
 
 def folder() -> Path:
-    """Where the cache is, whether or not it can be used."""
+    """Return where the cache is, whether or not it can be used."""
     configured = os.environ.get(VARIABLE)
     return Path(configured) if configured else platformdirs.user_cache_path("stubwright", appauthor=False)
 
 
 def name(output: Path, manifest: str, what: str) -> str:
-    """The name of what is kept of a manifest, which is another for each checkout and each output folder."""
+    """Return the name under which a manifest is cached, unique to each checkout and each output folder."""
     return json.dumps([str(output.resolve()), manifest, what])
 
 
 def read(name: str) -> bytes | None:
-    """What was kept by this name; `None` where there is nothing that this user kept."""
+    """Return what was kept by this name; `None` if there is nothing that this user kept."""
     with suppress(OSError):
         if (key := _existing_key(folder())) is None:
             return None
@@ -87,7 +87,7 @@ def _existing_key(at: Path) -> bytes | None:
 
 
 def _new_key(at: Path) -> bytes | None:
-    """Make the folder and a key, unless another process is first; `None` where the folder cannot be used."""
+    """Make the folder and a key, unless another process is first; `None` if the folder cannot be used."""
     at.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         at.mkdir(0o700)
@@ -107,7 +107,7 @@ def _new_key(at: Path) -> bytes | None:
 
 
 def _is_ours(path: Path, is_kind: Callable[[int], bool], *, others: int) -> bool:
-    """Whether a path is no link, of that kind, this user's, and closed to `others` by its mode."""
+    """Tell whether a path is of this kind (no link), belongs to this user, and is closed to `others` by its mode."""
     try:
         status = path.lstat()
     except FileNotFoundError:

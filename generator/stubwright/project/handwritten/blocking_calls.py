@@ -38,7 +38,7 @@ INSTEAD: Final[Mapping[str, str]] = {
 
 
 def blocking(module: Module, methods: Iterable[Function], handlers: Collection[str]) -> Iterator[Diagnostic]:
-    """The calls in `async def` methods that hold the event loop.
+    """Yield the calls in `async def` methods that hold the event loop.
 
     Args:
         module: The module.
@@ -61,7 +61,7 @@ def blocking(module: Module, methods: Iterable[Function], handlers: Collection[s
 
 
 def _calls(function: ast.AsyncFunctionDef, around: Mapping[str, str]) -> Iterator[tuple[ast.expr, str]]:
-    """What a function calls that waits, with its name in its own module."""
+    """Yield what a function calls that waits, with its name in its own module."""
     known = scopes.meanings_inside(function, around)
     for statement in function.body:
         yield from _below(statement, known)

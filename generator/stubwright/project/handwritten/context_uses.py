@@ -44,7 +44,7 @@ class Given:
 def unknown(
     module: Module, interface: Interface, handlers: Mapping[Function, tuple[ast.arg, str]]
 ) -> Iterator[Diagnostic]:
-    """The attributes that contexts in a module do not have.
+    """Yield the attributes that contexts in a module do not have.
 
     Args:
         module: The module.
@@ -99,7 +99,7 @@ class _Known:
         return module in (RUNTIME, self._package, f"{self._package}.contexts")
 
     def contexts(self, function: Function, handled: tuple[ast.arg, str] | None) -> Iterator[Given]:
-        """The parameters of a function that are contexts."""
+        """Yield the parameters of a function that are contexts."""
         arguments = function.args
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             written = self._class(parameter.annotation)
@@ -113,7 +113,7 @@ class _Known:
                 yield Given(parameter, written, attributes)
 
     def _class(self, annotation: ast.expr | None) -> str | None:
-        """The class of contexts that an annotation means; None where it is anything else."""
+        """Return the class of contexts that an annotation means; None if it is anything else."""
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             try:
                 annotation = ast.parse(annotation.value, mode="eval").body
@@ -127,7 +127,7 @@ class _Known:
         return None
 
     def missing(self, function: Function, given: Given) -> Iterator[ast.Attribute]:
-        """The attributes that a function uses of a parameter, and that this does not have."""
+        """Yield the attributes that a function uses of a parameter, and that this does not have."""
         names = _aliases(function, given.parameter.arg)
         tested = reading.tested(function, names)
         if tested is None:
@@ -138,7 +138,7 @@ class _Known:
 
 
 def _aliases(function: Function, name: str) -> frozenset[str]:
-    """The names of a parameter in a function; none where something else may have them, too."""
+    """Return the names of a parameter in a function; none if something else may have them, too."""
     stored = Counter(scopes.stored(function))
     if stored[name]:
         return frozenset()
@@ -158,7 +158,7 @@ def _aliases(function: Function, name: str) -> frozenset[str]:
 
 
 def _scope(function: Function) -> Iterator[ast.stmt]:
-    """The statements of a function in their order, without those of functions and classes inside."""
+    """Yield the statements of a function in their order, without those of functions and classes inside."""
     waiting: list[ast.AST] = [*reversed(function.body)]
     while waiting:
         node = waiting.pop()
@@ -169,7 +169,7 @@ def _scope(function: Function) -> Iterator[ast.stmt]:
 
 
 def _is_narrowed(function: Function, name: str) -> bool:
-    """Whether a function asks for the class of a parameter, as one does that serves several tools."""
+    """Tell whether a function asks for the class of a parameter, as one does that serves several tools."""
     for node in ast.walk(function):
         match node:
             case ast.Call(func=ast.Name(id="isinstance" | "type"), args=[ast.Name(id=subject), *_]):
@@ -184,7 +184,7 @@ def _is_narrowed(function: Function, name: str) -> bool:
 
 
 def _uses(node: ast.AST, names: frozenset[str]) -> Iterator[ast.Attribute]:
-    """The attributes of these names that are read below a node."""
+    """Yield the attributes of these names that are read below a node."""
     for child in reading.running(node, _FAILURES):
         match child:
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Load()) if name in names:

@@ -66,7 +66,7 @@ def compare(
     renamed: Mapping[str, str] | None = None,
     interface: Interface | None = None,
 ) -> Findings:
-    """What does not fit between a class and the methods that it needs.
+    """Compare a class with the methods that it needs.
 
     Args:
         written: The class.
@@ -122,7 +122,7 @@ def compare(
 
 
 def _missing_methods(name: str, missing: Sequence[HandlerMethod], at: Span) -> Diagnostic:
-    """All that are missing, as one finding: they are written, or stubbed, together."""
+    """Report all missing methods as one finding: they are written, or stubbed, together."""
     if len(missing) == 1:
         fix = f"write `{signature(missing[0])}`"
         return Diagnostic("SW420", f"`{name}` has no method `{missing[0].name}`", at, fix)
@@ -143,7 +143,7 @@ def stale_uses(
     renamed: Mapping[str, str],
     contexts: Mapping[Function, tuple[ast.arg, str]] | None = None,
 ) -> list[Diagnostic]:
-    """What a handwritten module uses of its package that this does not have: imports, and attributes of `ctx`.
+    """Return what a handwritten module uses of its package that this does not have: imports, and attributes of `ctx`.
 
     Args:
         module: The module.
@@ -155,7 +155,7 @@ def stale_uses(
 
 
 def _contexts(needed: Sequence[HandlerMethod], handlers_class: _Class | None) -> dict[Function, tuple[ast.arg, str]]:
-    """The methods that handle something, each with its parameter for the context and the class of that."""
+    """Return the methods that handle something, each with its parameter for the context and the class of that."""
     contexts = {}
     for method in needed:
         written = handlers_class.methods.get(method.name) if handlers_class is not None else None
@@ -175,20 +175,20 @@ def _decorators(function: Function) -> set[str | None]:
 
 
 def _positional(function: Function) -> list[ast.arg]:
-    """The parameters of a method that a call gives by their order."""
+    """Return the parameters of a method that a call gives by their order."""
     parameters = [*function.args.posonlyargs, *function.args.args]
     return parameters if "staticmethod" in _decorators(function) else parameters[1:]
 
 
 def signature(method: HandlerMethod) -> Code:
-    """The first line of a method, as it would be written."""
+    """Return the first line of a method, as it would be written."""
     return code("async def {}({}) -> {}:", method.name, method.signature, method.result.text)
 
 
 def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
-    """The module's text with a stub for each missing method at the end of the class; all else stays as it is.
+    """Add a stub for each missing method at the end of the class; the rest of the module's text stays as it is.
 
-    Names that the module does not have are imported there. Where nobody knows from where, they are written as strings,
+    Names that the module does not have are imported there. If their module is unknown, they are written as strings,
     so that the module can still be imported.
     """
     if missing and written.package:
@@ -221,7 +221,7 @@ def with_stubs(written: Handwritten, missing: Sequence[HandlerMethod]) -> str:
 
 
 def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> tuple[str, ...]:
-    """The names in the stubs that the module does not have yet, sorted."""
+    """Return the names in the stubs that the module does not have yet, sorted."""
     module = _module(written)
     handlers_class = None if isinstance(module, Diagnostic) else _class(written, module)
     known = handlers_class.names if handlers_class is not None else frozenset()
@@ -232,7 +232,7 @@ def names_to_import(written: Handwritten, missing: Sequence[HandlerMethod]) -> t
 def _qualified(
     missing: Sequence[HandlerMethod], written: Handwritten, handlers_class: _Class
 ) -> Sequence[HandlerMethod]:
-    """The methods with types as `api.GetInput` where the module takes all that it has of its package by an `api`."""
+    """Return the methods with types as `api.GetInput` if the module has all imports of its package as `api`."""
     alias = handlers_class.packages.get(written.package)
     if alias is None:
         return missing
@@ -266,14 +266,14 @@ class _Class:
     path: str
 
     def span(self, node: ast.ClassDef | Function) -> Span:
-        """Where the name of a class or a method stands."""
+        """Return where the name of a class or a method stands."""
         keyword = {ast.ClassDef: "class ", ast.FunctionDef: "def ", ast.AsyncFunctionDef: "async def "}[type(node)]
         column = node.col_offset + len(keyword) + 1
         return Span(self.path, node.lineno, column, node.lineno, column + len(node.name))
 
 
 def _module(written: Handwritten) -> ast.Module | Diagnostic:
-    """The module's syntax, or what is wrong with it."""
+    """Return the module's syntax, or what is wrong with it."""
     try:
         return ast.parse(written.text)
     except SyntaxError as error:
@@ -286,7 +286,7 @@ def _module(written: Handwritten) -> ast.Module | Diagnostic:
 
 
 def _class(written: Handwritten, module: ast.Module) -> _Class | None:
-    """The class, with what it inherits inside its module; None where it is not there."""
+    """Return the class, with what it inherits inside its module; None if it is not there."""
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     node = classes.get(written.name)
     if node is None:
@@ -307,7 +307,7 @@ def _class(written: Handwritten, module: ast.Module) -> _Class | None:
 
 
 def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
-    """What to tell of a name that a module does not have; None where it may have it by other means than a class."""
+    """Return the diagnostic for a name that a module lacks; None if it may have it by other means than a class."""
     names = imports.bound(module)
     if written.name in names or "*" in names or "__getattr__" in names:
         return None
@@ -318,7 +318,7 @@ def _absent(written: Handwritten, module: ast.Module) -> Diagnostic | None:
 
 
 def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]:
-    """The methods that nothing asks for, and that take the arguments of a tool that is not there."""
+    """Return the methods that nothing asks for, and that take the arguments of a tool that is not there."""
     inputs = {choice for method in needed for parameter in method.parameters for choice in parameter.type.choices}
     return {
         name
@@ -328,7 +328,7 @@ def _strays(needed: Sequence[HandlerMethod], handlers_class: _Class) -> set[str]
 
 
 def _takes_input(written: Function, known: Collection[str]) -> bool:
-    """Whether a method takes the arguments of some tool that is none of those known, and a context."""
+    """Tell whether a method takes the arguments of some tool that is none of those known, and a context."""
     arguments = [*written.args.posonlyargs, *written.args.args][1:]
     annotation = _said(arguments[0].annotation) if len(arguments) == 2 else None
     return annotation is not None and annotation.endswith("Input") and annotation not in known
@@ -342,7 +342,7 @@ def _collect(
     assigned: set[str],
     seen: set[str],
 ) -> bool:
-    """Note the methods and names of a class and its bases, the nearest first; whether all bases are known."""
+    """Note the methods and names of a class and its bases, the nearest first, and tell whether all bases are known."""
     seen.add(node.name)
     for member in node.body:
         if isinstance(member, Function):
@@ -364,7 +364,7 @@ def _collect(
 def _differences(
     method: HandlerMethod, written: Function, handlers_class: _Class, results: Collection[str | None]
 ) -> Iterator[Diagnostic]:
-    """Where a method is made for other arguments than it gets, or says that it gives something else.
+    """Report methods that take other arguments than they get, or declare another result.
 
     What else it can give is not known, unless it is one of `results`: the classes that the results of tools have.
     """
@@ -401,7 +401,7 @@ def _names(method: HandlerMethod) -> str:
 
 
 def _said(annotation: ast.expr | None) -> str | None:
-    """The name that an annotation is, without its module; None where it is anything else."""
+    """Return the name that an annotation is, without its module; None if it is anything else."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
@@ -413,12 +413,12 @@ def _said(annotation: ast.expr | None) -> str | None:
 
 
 def _annotated(method: HandlerMethod) -> frozenset[str]:
-    """The names that a stub's annotations need, but for builtins."""
+    """Return the names that a stub's annotations need, but for builtins."""
     return method.result.names.union(*(parameter.type.names for parameter in method.parameters))
 
 
 def _quoted(method: HandlerMethod, handlers_class: _Class) -> Code:
-    """The first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
+    """Return the first line of a stub; with annotations as strings where they would be looked up at once, and fail."""
     if handlers_class.lazy or _annotated(method) <= handlers_class.names:
         return signature(method)
     quoted = [code("{}: {}", parameter.name, literal(parameter.type.text)) for parameter in method.parameters]

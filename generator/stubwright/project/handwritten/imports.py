@@ -1,6 +1,6 @@
 """The imports of a handwritten module: what they bring, and the text with more of them.
 
-Takes the text of a module that can be parsed; gives the text with some names imported, and all else as it is.
+Takes the text of a module that can be parsed; gives the text with some names imported, and the rest as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST: Final = 88
 
 
 def is_lazy(module: ast.Module) -> bool:
-    """Whether annotations are looked up only when they are asked for (PEP 563)."""
+    """Tell whether annotations are looked up only when they are asked for (PEP 563)."""
     return any(
         isinstance(node, ast.ImportFrom)
         and node.module == "__future__"
@@ -29,7 +29,7 @@ def is_lazy(module: ast.Module) -> bool:
 
 
 def aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
-    """What a statement imports; with `typing` also for type checkers alone."""
+    """Return what a statement imports; with `typing` also for type checkers alone."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return node.names
     if isinstance(node, ast.If) and (typing or not is_for_types(node)):
@@ -38,22 +38,22 @@ def aliases(node: ast.stmt, *, typing: bool) -> list[ast.alias]:
 
 
 def imported(module: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports of a module itself, also those that depend on a condition."""
+    """Yield the imports of a module itself, also those that depend on a condition."""
     yield from (node for node in _statements(module) if isinstance(node, ast.Import | ast.ImportFrom))
 
 
 def brought(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The names that an import binds, `*` among them where it takes those of another module."""
+    """Yield the names that an import binds, `*` among them where it takes those of another module."""
     yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
 
 
 def bound(module: ast.Module) -> frozenset[str]:
-    """All names that a module may have, `*` among them where it takes those of another."""
+    """Return all names that a module may have, `*` among them where it takes those of another."""
     return frozenset(bindings(module))
 
 
 def bindings(module: ast.Module) -> Iterator[str]:
-    """The same, each as often as it is bound, or more often."""
+    """Yield the same names, each at least as often as it is bound."""
     for node in _statements(module):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -67,7 +67,7 @@ def bindings(module: ast.Module) -> Iterator[str]:
 
 
 def _statements(module: ast.Module) -> Iterator[ast.stmt]:
-    """The statements of a module itself, those inside of others among them."""
+    """Yield the statements of a module itself, those inside of others among them."""
     waiting: list[ast.stmt] = [*module.body]
     for node in waiting:  # grows while it is read
         yield node
@@ -77,9 +77,9 @@ def _statements(module: ast.Module) -> Iterator[ast.stmt]:
 
 
 def with_imports(text: str, package: str, names: Iterable[str]) -> str:
-    """The text of a module that imports some names of a package, and those of the standard library from there.
+    """Add imports to the text of a module: of names of a package, and of names of the standard library.
 
-    An import from the same place gets more names; else a line is added behind the last import, or before all else.
+    An import from the same place gets more names; otherwise a line is added behind the last import, or at the top.
 
     Args:
         text: The module, which can be parsed.
@@ -109,7 +109,7 @@ def _added(text: str, source: str, names: Sequence[str]) -> str:
 
 
 def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator[ast.ImportFrom]:
-    """The imports from a module, those for all before those for type checkers."""
+    """Yield the imports from a module, those for all before those for type checkers."""
     for node in body:
         if isinstance(node, ast.ImportFrom) and node.module == source and not node.level and node.names[0].name != "*":
             yield node
@@ -119,13 +119,13 @@ def _imports(body: Sequence[ast.stmt], source: str, *, typing: bool) -> Iterator
 
 
 def is_for_types(node: ast.If) -> bool:
-    """Whether a condition holds for type checkers alone."""
+    """Tell whether a condition holds for type checkers alone."""
     test = node.test
     return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def _place(module: ast.Module) -> int:
-    """After how many lines an import goes: behind the last of the first imports, else before the first statement."""
+    """Return after how many lines an import goes: behind the first imports, otherwise before the first statement."""
     after = 0
     for node in module.body:
         is_doc = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node is module.body[0]
@@ -144,7 +144,7 @@ def _line(source: str, names: Sequence[str], newline: str) -> str:
 
 
 def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], newline: str) -> list[str]:
-    """The lines with more names in an import: in their order where it has one, else at its end."""
+    """Add names to an import: in their order if it has one, otherwise at its end."""
     changed = [*lines]
     here = [alias.name for alias in node.names]
     is_ordered = here == sorted(here)
@@ -174,6 +174,6 @@ def _extended(lines: Sequence[str], node: ast.ImportFrom, names: Sequence[str], 
 
 
 def _split(row: str, column: int) -> tuple[str, str]:
-    """A row before and from a column, which `ast` counts in bytes."""
+    """Split a row at a column, which `ast` counts in bytes."""
     data = row.encode()
     return data[:column].decode(), data[column:].decode()

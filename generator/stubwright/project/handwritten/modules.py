@@ -15,7 +15,7 @@ from stubwright.project.files import disk
 
 
 def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
-    """The files that could be a module."""
+    """Yield the files that could be a module."""
     for folder in folders:
         path = Path(folder, *module.split("."))
         yield path.with_name(f"{path.name}.py")
@@ -23,7 +23,7 @@ def candidates(module: str, folders: Sequence[str]) -> Iterator[Path]:
 
 
 def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) -> frozenset[Path]:
-    """The files of a module, of what it imports, and so on; and where those that are missing would be.
+    """Return the files of a module, of what it imports, and so on; and where those that are missing would be.
 
     Args:
         module: The module's name.
@@ -50,13 +50,13 @@ def reached(module: str, folders: Sequence[str], apart: Collection[str] = ()) ->
 
 
 def _is_near(module: str, folders: Sequence[str]) -> bool:
-    """Whether a module that is missing would be a file beside others of the project, not an attribute of one."""
+    """Tell whether a module that is missing would be a file beside others of the project, not an attribute of one."""
     above, _, _ = module.rpartition(".")
     return not above or any(Path(folder, *above.split(".")).is_dir() for folder in folders)
 
 
 def _imported(file: Path, module: str) -> Iterator[str]:
-    """The modules, or what could be modules, that a file imports; none where it is broken."""
+    """Yield the modules, or what could be modules, that a file imports; none if it is broken."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):  # the last of a null byte, in some releases of Python

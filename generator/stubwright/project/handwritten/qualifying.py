@@ -14,7 +14,7 @@ from stubwright.pycode import Code, Name, trusted
 
 
 def qualified(kind: Type, alias: str, known: Collection[str]) -> Type:
-    """A type whose names are attributes of `alias`, but for those that are known or of the standard library."""
+    """Return a type whose names are attributes of `alias`, but for those that are known or of the standard library."""
     wanted = {name for name in kind.names if name not in known and name not in imports.STANDARD}
     text, *choices = (_qualified(each, alias, wanted) for each in (kind.text, *kind.choices))
     return Type(text, tuple(choices), frozenset({*(kind.names - wanted), Name(alias)}) if wanted else kind.names)

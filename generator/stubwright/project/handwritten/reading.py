@@ -30,7 +30,7 @@ class Module:
         return self.text.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")
 
     def span(self, line: int | None, column: int | None, name: str, *, ends: bool = False) -> Span:
-        """Where a name stands that starts, or ends, at a place of the syntax, which counts bytes."""
+        """Return the span of a name that starts, or ends, at a place of the syntax, which counts bytes."""
         line, column = line or 1, column or 0
         characters = len(self._lines[line - 1][:column].decode(errors="replace"))
         first = (characters - len(name) if ends else characters) + 1
@@ -38,7 +38,7 @@ class Module:
 
 
 def parse(path: str, text: str) -> Module | None:
-    """A module; None where it is not valid Python."""
+    """Parse a module; None if it is not valid Python."""
     try:
         return Module(path, text, ast.parse(text))
     except (SyntaxError, ValueError):  # the latter of a null byte, in some releases of Python
@@ -46,12 +46,12 @@ def parse(path: str, text: str) -> Module | None:
 
 
 def is_dunder(name: str) -> bool:
-    """Whether a name is one of Python's own, such as `__doc__`."""
+    """Tell whether a name is one of Python's own, such as `__doc__`."""
     return name.startswith("__") and name.endswith("__")
 
 
 def handles(node: ast.Try | ast.TryStar, failures: frozenset[str]) -> bool:
-    """Whether a `try` handles one of these exceptions, by their names; also by those that all exceptions have."""
+    """Tell whether a `try` handles one of these exceptions, by their names; also by those that all exceptions have."""
     return any(
         handler.type is None or not _names(handler.type).isdisjoint(failures | _ALL) for handler in node.handlers
     )
@@ -65,7 +65,7 @@ _ALL: Final = frozenset({"BaseException", "Exception"})
 
 
 def running(node: ast.AST, failures: frozenset[str]) -> Iterator[ast.AST]:
-    """The parts of a node that run, and whose failure by one of these exceptions nothing handles."""
+    """Yield the parts of a node that run, and whose failure by one of these exceptions nothing handles."""
     match node:
         case ast.If(orelse=orelse) if imports.is_for_types(node):
             yield from orelse
@@ -76,7 +76,7 @@ def running(node: ast.AST, failures: frozenset[str]) -> Iterator[ast.AST]:
 
 
 def tested(node: ast.AST, names: Collection[str]) -> frozenset[str] | None:
-    """The attributes of these names that `hasattr` asks for, or that `setattr` sets; None where they are not told."""
+    """Return the attributes of these names that `hasattr` checks or `setattr` sets; None if they are not literal."""
     attributes = set()
     for each in ast.walk(node):
         match each:

@@ -14,12 +14,12 @@ from stubwright.project.handwritten.reading import Function
 
 
 def meanings(module: ast.Module) -> dict[str, str]:
-    """What the imports of a module bind, by their names there: `t` is `time`, `sleep` is `time.sleep`."""
+    """Return what the imports of a module bind, by their names there: `t` is `time`, `sleep` is `time.sleep`."""
     return _agreed(imports.imported(module), Counter(imports.bindings(module)))
 
 
 def meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) -> dict[str, str]:
-    """The same in a function, by what the names around it mean."""
+    """Return the same in a function, by what the names around it mean."""
     bound = Counter(stored(function))
     bound.update(each.arg for each in parameters(function.args))
     own = (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
@@ -27,7 +27,7 @@ def meanings_inside(function: Function | ast.Lambda, around: Mapping[str, str]) 
 
 
 def _agreed(nodes: Iterable[ast.Import | ast.ImportFrom], bound: Mapping[str, int]) -> dict[str, str]:
-    """What imports bind, as far as nothing else does, and all of them mean the same."""
+    """Return what imports bind, as far as nothing else does, and all of them mean the same."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         for name, meaning in _imported(node):
@@ -52,7 +52,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def dotted(expression: ast.expr, known: Mapping[str, str]) -> str | None:
-    """What a name, or an attribute of one, means; None where that is not known."""
+    """Return what a name, or an attribute of one, means; None if that is not known."""
     match expression:
         case ast.Name(id=name):
             return known.get(name)
@@ -64,7 +64,7 @@ def dotted(expression: ast.expr, known: Mapping[str, str]) -> str | None:
 
 
 def stored(function: Function | ast.Lambda) -> Iterator[str]:
-    """The names that a function binds, each time."""
+    """Yield the names that a function binds, each time."""
     for node in ast.walk(function):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -84,6 +84,6 @@ def stored(function: Function | ast.Lambda) -> Iterator[str]:
 
 
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """All parameters of a function."""
+    """Return all parameters of a function."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return every + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]

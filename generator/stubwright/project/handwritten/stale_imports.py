@@ -27,7 +27,7 @@ _OF_ATTRIBUTES: Final = frozenset({"AttributeError"})
 
 
 def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """What a module takes from its package, or from the runtime, and does not get.
+    """Yield what a module imports from its package, or from the runtime, and does not get.
 
     Args:
         module: The module.
@@ -49,7 +49,7 @@ def stale(module: Module, interface: Interface, renamed: Mapping[str, str]) -> I
 def _name(
     module: Module, home: str, alias: ast.alias, interface: Interface, renamed: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
-    """What is wrong with one name that a module imports from another one, its home."""
+    """Yield what is wrong with one name that a module imports from another one, its home."""
     if not _is_in(home, interface.package) and home != RUNTIME:
         return
     if reading.is_dunder(alias.name) or interface.has(home, alias.name):
@@ -63,7 +63,7 @@ def _name(
 
 
 def _attributes(module: Module, interface: Interface, renamed: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """What is wrong with attributes of what a module imports as a whole."""
+    """Yield what is wrong with attributes of what a module imports as a whole."""
     aliases = scopes.meanings(module.syntax)
     own = {local for local, home in aliases.items() if _is_in(home, interface.package) or _is_in(home, RUNTIME)}
     tested = reading.tested(module.syntax, own)
@@ -84,7 +84,7 @@ def _attributes(module: Module, interface: Interface, renamed: Mapping[str, str]
 
 
 def _uses(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.Attribute, str]]:
-    """The attributes that are read below a node of what was imported, each with what that is."""
+    """Yield the attributes that are read below a node of what was imported, each with what that is."""
     for child in reading.running(node, _OF_ATTRIBUTES):
         if isinstance(child, ast.Attribute) and (home := scopes.dotted(child.value, known)) is not None:
             yield child, home
@@ -93,7 +93,7 @@ def _uses(node: ast.AST, known: Mapping[str, str]) -> Iterator[tuple[ast.Attribu
 
 
 def _instead(verb: str, name: str, known: Collection[str], renamed: Mapping[str, str]) -> str | None:
-    """What to import or to write in place of a name that is not there."""
+    """Return what to import or to write in place of a name that is not there."""
     if called := current_names(name, renamed, known):
         return f"{verb} {quoted(called)}, as it is called now"
     near = alike(name, sorted(known))
@@ -101,7 +101,7 @@ def _instead(verb: str, name: str, known: Collection[str], renamed: Mapping[str,
 
 
 def _no_module(module: Module, home: str, alias: ast.alias, interface: Interface) -> Diagnostic:
-    """What to say of a module that the package does not have."""
+    """Return the diagnostic for a module that the package does not have."""
     package, name = interface.package, alias.name
     if name == home:
         remedy = f"import what you need from `{package}` or `{RUNTIME}`"
@@ -123,7 +123,7 @@ def _is_in(module: str, package: str) -> bool:
 
 
 def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that fail where what they ask for is not there."""
+    """Yield the imports that fail where what they ask for is not there."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         yield node
     for child in _certain(node):
@@ -131,7 +131,7 @@ def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def _certain(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a statement whose failure nothing handles, and that no condition guards."""
+    """Yield the parts of a statement whose failure nothing handles, and that no condition guards."""
     if isinstance(node, ast.If):
         return
     if isinstance(node, ast.Try | ast.TryStar) and reading.handles(node, _FAILURES):

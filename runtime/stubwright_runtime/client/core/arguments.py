@@ -27,7 +27,7 @@ _BITS: Final = 14_000  # no integer with fewer has so many digits
 
 
 def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, object] | None) -> Mapping[str, object]:
-    """The arguments of a call with those that its method has no parameters for.
+    """Return the arguments of a call with those that its method has no parameters for.
 
     Args:
         tool: The tool.
@@ -48,7 +48,7 @@ def with_extra(tool: Tool, given: Mapping[str, object], extra: Mapping[Any, obje
 
 
 def to_json(given: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments as they are sent.
+    """Return the arguments as they are sent.
 
     What is `OMIT` is left out. Models are dumped with `model_dump(mode="json")`. Half of a surrogate pair, which no
     transport can carry and which ends the connection on some, becomes U+FFFD.

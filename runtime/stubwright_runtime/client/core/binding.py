@@ -70,7 +70,7 @@ class Binding:
     _toolset: ClassVar[str | None] = None
 
     def __init__(self, _session: Session, _subscriptions: Any, _options: Options) -> None:
-        """Not to be called: `connect` gives a client."""
+        """Do not call this: `connect` gives a client."""
         self._session = _session
         self._subscriptions = _subscriptions
         self._options = _options
@@ -108,14 +108,14 @@ class Binding:
                 which `on_question`, `on_sample` or `roots` work for it; `None` for no bound of ours. By default 60; an
                 `mcp.Client` that has one brings its own `read_timeout_seconds`.
             max_result_bytes: Bytes that each answer of the server may have, after decompression; `None` for no bound.
-                From a URL or a command no more is read: over HTTP the call raises, and a command, whose answers come
+                A URL or a command is read no further: over HTTP the call raises, and a command, whose answers come
                 in one row, is given up. From any other target, a result is measured when it is there.
             sanitize: Whether control characters, escape sequences and bidirectional overrides are taken out of what
                 the server answers, and data and MIME types are looked at: `text` takes them out of all strings of
                 content, `all` of `structuredContent` and `_meta`, too, and `none` leaves all as it came. What an
                 exception carries is as it came.
             confirm: Asked before each call of a tool that the compiled manifest calls dangerous: one with
-                `policy.confirm`, else one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
+                `policy.confirm`, otherwise one that is neither `readOnlyHint: true` nor `destructiveHint: false` (MCP
                 2025-11-25, schema, `ToolAnnotations`), or whose hints the manifest does not trust. Takes the tool's
                 name on the wire and its arguments; whatever it gives but `True` refuses the call. May be `async`.
                 `None` asks nobody.
@@ -124,7 +124,7 @@ class Binding:
             on_progress: Told of progress: how much is done, of how much, and a message. May be `async`.
             on_question: Asked what the server wants to know from a person. Takes a `Question`; gives the values of its
                 form as a mapping or a model, or `Accepted()`, `Declined()` or `Cancelled()`. What is absent gets its
-                default from the question's schema. May be `async`. `None` tells servers that nobody can be asked.
+                default from the question's schema. May be `async`. `None` tells servers that no person can be asked.
             on_sample: Asked for a message of a model. Takes `mcp_types.CreateMessageRequestParams`; gives
                 `mcp_types.CreateMessageResult`, or a text. May be `async`. `None` tells servers that there is no model.
             roots: The paths or `file://` URIs that the server may look at, or a function that gives them, which may be
@@ -203,7 +203,7 @@ class Binding:
         on_call: OnCall | Omit | None = OMIT,
         on_progress: OnProgress | Omit | None = OMIT,
     ) -> Self:
-        """The same client on the same connection, with other options; those not given stay.
+        """Return the same client on the same connection, with other options; those not given stay.
 
         `None` takes an option away. For their meaning see `connect`.
         """
@@ -220,7 +220,7 @@ class Binding:
         return other
 
     def tools_for(self, target: str) -> list[dict[str, Any]]:
-        """The tools as an API of models takes them, for the `tools` of a request.
+        """Return the tools as an API of models takes them, for the `tools` of a request.
 
         Args:
             target: The API: `openai`, `openai-responses`, `openai-strict`, `anthropic`, `anthropic-strict`, `gemini`,
@@ -284,7 +284,7 @@ class Binding:
 
 
 def _keep_failures(target: Target) -> Failures:
-    """The exceptions of a server's handlers, which are kept from now on. Raises ValueError where it has none."""
+    """Return the exceptions of a server's handlers, which are kept from now on. Raises ValueError if it has none."""
     failures: Failures | None = getattr(target, "failures", None)
     if failures is None:
         raise ValueError("raise_errors is for a server object that build_server made; this target is none")

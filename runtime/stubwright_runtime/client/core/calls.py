@@ -39,7 +39,7 @@ async def call_model(
     extra: Mapping[str, object] | None,
     output: type[_Output],
 ) -> tuple[_Output, CallToolResult]:
-    """Call a tool that has an `outputSchema`; the model of its result, and the result.
+    """Call a tool that has an `outputSchema`, and return the model of its result, and the result.
 
     Raises:
         ToolFailed: The tool answered with `isError`.
@@ -63,7 +63,7 @@ async def call_content(
 
 
 def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:
-    """What makes the model of a result of a tool that has an `outputSchema`; it raises `InvalidResult`."""
+    """Return a function that makes the model of a result with an `outputSchema`; it raises `InvalidResult`."""
 
     def read(result: CallToolResult) -> _Output:
         value = read_structured(tool, result, mirrored=not session.modern)
@@ -99,7 +99,7 @@ async def _perform(
 def read_result(
     tool: Tool, result: CallToolResult, options: Options, read: Callable[[CallToolResult], _T], record: Record
 ) -> tuple[_T, CallToolResult]:
-    """What is read of a result, and the result itself, checked and cleaned; `record` is told how much was cleaned.
+    """Return the value of a result, and the result checked and cleaned; `record` is told how much was cleaned.
 
     Raises:
         ToolFailed: It has `isError`.

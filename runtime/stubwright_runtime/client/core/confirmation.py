@@ -1,6 +1,6 @@
 """The confirmation of a dangerous call by the caller's own `confirm`.
 
-Takes a tool and its arguments; raises where the call must not go. It goes by the compiled manifest: what the server
+Takes a tool and its arguments; raises if the call must not go. It goes by the compiled manifest: what the server
 says about its tools now changes nothing (MCP, schema, `ToolAnnotations`: hints are not to be trusted).
 """
 
@@ -34,7 +34,7 @@ async def confirm_call(tool: Tool, arguments: Mapping[str, Any], options: Option
 
 
 def is_dangerous(tool: Tool) -> bool:
-    """Whether the manifest wants each call to be confirmed.
+    """Tell whether the manifest wants each call to be confirmed.
 
     It does by `policy.confirm`. Where that is not written, the annotations decide: a tool changes things unless it has
     `readOnlyHint: true`, and then it destroys unless it has `destructiveHint: false` (MCP 2025-11-25, schema,

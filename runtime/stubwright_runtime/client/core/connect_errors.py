@@ -32,7 +32,7 @@ class ConnectError(MCPError):
     Attributes:
         target: The URL, without user, password and query; or the program that was started.
         why: What is wrong, as a sentence that continues the target.
-        status: The HTTP status of the answer; `None` where there was none. Of a `ServerExited`, the exit status.
+        status: The HTTP status of the answer; `None` if there was none. For a `ServerExited`, the exit status.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class Unauthorized(ConnectError):
     """The server answers with 401: it wants a token, or it does not take the one that was sent.
 
     Attributes:
-        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` where it sent none.
+        challenge: Its `WWW-Authenticate` header (RFC 6750, section 3); `None` if it sent none.
     """
 
     challenge: str | None = None
 
 
 class Forbidden(ConnectError):
-    """The server answers with 403: whoever asks may not do this.
+    """The server answers with 403: the caller may not do this.
 
     Attributes:
         challenge: Its `WWW-Authenticate` header, which names the scopes that are missing, where it knows them (RFC
-            6750, section 3.1); `None` where it sent none.
+            6750, section 3.1); `None` if it sent none.
     """
 
     challenge: str | None = None
@@ -85,7 +85,7 @@ class ServerExited(ConnectError):
     """The command ended, or closed its standard output.
 
     Attributes:
-        status: Its exit status; the negative number of the signal that ended it; `None` where it still runs.
+        status: Its exit status; the negative number of the signal that ended it; `None` if it still runs.
         stderr: The last lines that it wrote to standard error.
         withheld: The names of the environment variables that are set here, that it did not get, and may have needed.
     """

@@ -36,7 +36,7 @@ _MOST_PROBLEMS: Final = 20
 
 
 def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:
-    """A result with clean content, and how many of its strings were cleaned.
+    """Return a result with clean content, and how many of its strings were cleaned.
 
     Args:
         tool: The tool.
@@ -69,7 +69,7 @@ def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tupl
 
 
 def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[_Model]:
-    """The contents of a resource, or the messages of a prompt, with clean strings.
+    """Return the contents of a resource, or the messages of a prompt, with clean strings.
 
     Raises:
         mcp.MCPError: Data are no base64, or a MIME type is none (`PARSE_ERROR`).
@@ -87,7 +87,7 @@ def check_parts(parts: Sequence[_Model], name: str, sanitize: Sanitize) -> list[
 
 
 def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
-    """What of a result may be nested as deeply as its server likes, with its place."""
+    """Yield the parts of a result that its server may nest as deeply as it likes, with their places."""
     yield "structuredContent", result.structured_content
     yield "_meta", result.meta
     for index, block in enumerate(result.content):
@@ -97,7 +97,7 @@ def _nested(result: CallToolResult) -> Iterator[tuple[str, Any]]:
 
 
 def find_problems(parts: Sequence[BaseModel], name: str) -> list[str]:
-    """What is broken in some blocks, with its place."""
+    """Describe what is broken in some blocks, with its place."""
     problems: list[str] = []
     for index, part in enumerate(parts):
         for place, wrong in _find_broken(part):
@@ -134,7 +134,7 @@ class _Cleaning:
         self.count = 0
 
     def of(self, value: Any) -> Any:
-        """A value with clean strings and keys: the same object where nothing is to be cleaned."""
+        """Clean the strings and keys of a value: the same object if there is nothing to clean."""
         if isinstance(value, str):
             text = clean(value)
             self.count += text != value

@@ -1,6 +1,6 @@
 """Results of calls whose answers need not fit: what the caller is told where one does not.
 
-Takes a result of a tool whose call is lenient; raises where the server says that what came does not fit the tool's
+Takes a result of a tool whose call is lenient; raises if the server says that what came does not fit the tool's
 `outputSchema`. The call itself was made, and what came is in the exception.
 """
 
@@ -27,7 +27,7 @@ class DeviatingResult(InvalidResult):
 
     Attributes:
         text: The text of the result.
-        value: That text as JSON, where it is JSON; else `None`.
+        value: That text as JSON if it is JSON; otherwise `None`.
     """
 
     def __init__(self, tool: str, violations: list[str], result: CallToolResult) -> None:

@@ -98,7 +98,7 @@ class CallRefused(Exception):
 
 
 def make_safe_to_show(error: _Error) -> _Error:
-    """The same exception, whose text is safe to show on a terminal; its attributes stay as they came.
+    """Return the same exception with a text that is safe to show on a terminal; its attributes stay as they came.
 
     It is for those whose class is not ours, such as `mcp.MCPError`, where the text is a server's.
     """
@@ -127,7 +127,7 @@ def _subclass_safe_to_show(kind: type[Exception]) -> type[Exception]:
 
 
 def to_url_error(error: MCPError) -> UrlElicitationRequiredError | None:
-    """The typed form of an error that wants URLs to be visited first; `None` where it names none."""
+    """Return the typed form of an error that wants URLs to be visited first; `None` if it names none."""
     from mcp.shared.exceptions import UrlElicitationRequiredError
     from pydantic import ValidationError
 

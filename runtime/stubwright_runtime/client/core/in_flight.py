@@ -52,11 +52,11 @@ class InFlight:
 
     Attributes:
         expects_questions: Whether there are callbacks that the server can ask.
-        visit: Has a person visit URLs without which a request cannot go on; `None` where nobody can be asked.
+        visit: Has a person visit URLs without which a request cannot go on; `None` if no person can be asked.
     """
 
     def __init__(self, *, expects_questions: bool) -> None:
-        """Nothing is yet."""
+        """Start without requests."""
         self.expects_questions = expects_questions
         self.open_urls: Callable[[Sequence[ElicitRequestURLParams]], Awaitable[bool]] | None = None
         self._requests: list[_Request] = []
@@ -70,7 +70,7 @@ class InFlight:
 
     @asynccontextmanager
     async def request(self, seconds: float | None, *, is_asked_in: bool = True) -> AsyncGenerator[None, None]:
-        """The time of one request, from sending it to its answer.
+        """Bound the time of one request, from sending it to its answer.
 
         Args:
             seconds: How long the server may take, without the time in which it waits for us; `None` for no bound.
@@ -110,11 +110,11 @@ class InFlight:
 
     @contextmanager
     def question(self) -> Generator[None, None, None]:
-        """The time in which a callback answers the server: the clocks rest.
+        """Stop the clocks while a callback answers the server.
 
         Raises:
             mcp.MCPError: The callback raised. The request that is under way raises the exception itself; where there
-                are several, nobody can tell which of them the server asked for, and the exception is logged.
+                are several, it is unknown which of them the server asked for, and the exception is logged.
         """
         from mcp import MCPError
         from mcp_types import INTERNAL_ERROR

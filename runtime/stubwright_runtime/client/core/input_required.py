@@ -57,7 +57,7 @@ async def send_until_result(
 
 
 async def answer_input_requests(client: Client, asked: InputRequiredResult) -> InputResponses | None:
-    """What the client's callbacks answer, by the keys of the questions; `None` where nothing was asked.
+    """Return the answers of the client's callbacks, by the keys of the questions; `None` if nothing was asked.
 
     Raises:
         mcp.MCPError: There is no callback for what is asked, or it refused.

@@ -28,15 +28,15 @@ class Omit:
         return cls._only
 
     def __bool__(self) -> Literal[False]:
-        """Nothing was given, so it is false."""
+        """Return False, since nothing was given."""
         return False
 
     def __repr__(self) -> str:
-        """As it is written."""
+        """Return the name as it is written."""
         return "OMIT"
 
     def __reduce__(self) -> str:
-        """Copies and pickles are the one instance itself."""
+        """Let copies and pickles be the one instance itself."""
         return "OMIT"
 
 
@@ -124,5 +124,5 @@ class Options:
             raise ValueError(f"max_result_bytes must be a positive number of bytes, not {self.max_result_bytes!r}")
 
     def with_changes(self, **changes: Any) -> Options:
-        """These options, with those that are not `OMIT` put in the place of the old ones."""
+        """Replace those options that are given, which are not `OMIT`."""
         return replace(self, **{name: value for name, value in changes.items() if not isinstance(value, Omit)})

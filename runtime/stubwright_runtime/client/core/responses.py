@@ -1,4 +1,4 @@
-"""The whole response of a call: what the method gives, and all else that the server said beside it.
+"""The whole response of a call: what the method gives, and what the server said beside it.
 
 Takes the methods of a generated client; gives methods with the same arguments, each of which gives a `CallResponse`.
 What a tool answers that failed is a response, too, and not raised.
@@ -45,7 +45,7 @@ class CallResponse(Generic[T_co]):
 
     Attributes:
         model: What the method itself gives: the output model, or where the tool has no `outputSchema`, its content;
-            `None` where the tool failed.
+            `None` if the tool failed.
         result: The result as MCP has it, with clean content (see `sanitize`).
     """
 
@@ -64,12 +64,12 @@ class CallResponse(Generic[T_co]):
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent` as JSON, also where the tool has no `outputSchema`; `None` where there is none."""
+        """The `structuredContent` as JSON, also where the tool has no `outputSchema`; `None` if there is none."""
         return self.result.structured_content
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """The `_meta` of the result; empty where there is none."""
+        """The `_meta` of the result; empty if there is none."""
         return self.result.meta or {}
 
     @property
@@ -78,7 +78,7 @@ class CallResponse(Generic[T_co]):
         return self.result.is_error
 
     def parse(self) -> T_co:
-        """What the method itself would have given.
+        """Return what the method itself would have returned.
 
         Raises:
             ToolFailed: The tool answered with `isError`.
@@ -151,7 +151,7 @@ class Responding(Generic[P, T]):
     def __get__(
         self, instance: Responses | None, owner: type[object]
     ) -> Responding[P, T] | Callable[P, Coroutine[Any, Any, CallResponse[T]]]:
-        """The method with the same arguments: what it calls on `self` gives a `CallResponse` here."""
+        """Return the method with the same arguments, but what it calls on `self` returns a `CallResponse`."""
         if instance is None:
             return self
         method: Callable[..., Coroutine[Any, Any, Any]] = self._method
@@ -173,15 +173,15 @@ class Sharing(Generic[P, T]):
     def __get__(self, instance: Binding, owner: type[object]) -> Callable[P, T]: ...
 
     def __get__(self, instance: Binding | None, owner: type[object]) -> Sharing[P, T] | Callable[P, T]:
-        """The same method."""
+        """Return the same method."""
         return self if instance is None else partial(self._method, instance)
 
 
 def sharing(method: Callable[Concatenate[Any, P], T]) -> Sharing[P, T]:
-    """The method of a tool, from the class of a client, for the class of a toolset's client."""
+    """Return the method of a tool, from the class of a client, for the class of a toolset's client."""
     return Sharing(method)
 
 
 def responding(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Responding[P, T]:
-    """The method of a tool, from the class of a client, for the class of its responses."""
+    """Return the method of a tool, from the class of a client, for the class of its responses."""
     return Responding(method)

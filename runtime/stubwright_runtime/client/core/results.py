@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> Any:
-    """The value of `structuredContent`.
+    """Return the value of `structuredContent`.
 
     Args:
         tool: The tool, which has an `outputSchema`.
@@ -54,7 +54,7 @@ def read_structured(tool: Tool, result: CallToolResult, *, mirrored: bool) -> An
 
 
 def _mirror(tool: Tool, result: CallToolResult) -> Any:
-    """The value of the first text block that is JSON."""
+    """Return the value of the first text block that is JSON."""
     for block in result.content:
         if block.type == "text":
             try:

@@ -59,7 +59,7 @@ _URL_ATTEMPTS: Final = 3
 class Session:
     """The requests over one connection.
 
-    Of the options, `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
+    The options `timeout` and `max_result_bytes` hold for each answer of the server, and `on_progress` is told. Each
     method raises:
 
     - `mcp.MCPError` where the server answered with a protocol error, with what is no result of that kind
@@ -105,7 +105,7 @@ class Session:
         send: Callable[[CallToolRequestParams], Awaitable[_Result | InputRequiredResult]],
         options: Options,
     ) -> _Result:
-        """All rounds of a call, with the headers that mirror its arguments.
+        """Run all rounds of a call, with the headers that mirror its arguments.
 
         Args:
             tool: The tool.
@@ -144,7 +144,7 @@ class Session:
             Bound(options.max_result_bytes).check(_measure_json(result))
 
     def pages(self, fetch: Callable[..., Awaitable[_Page]], options: Options) -> AsyncIterator[_Page]:
-        """All pages of a list.
+        """Return all pages of a list.
 
         Args:
             fetch: A method of the client, such as `list_tools`. What it kept of an earlier answer is not used, so that
@@ -231,7 +231,7 @@ class Session:
         raise AssertionError
 
     def _find_failure(self, answer: BaseModel) -> BaseException | None:
-        """What the handler raised that an answer refers to, where the server is in this process and keeps it."""
+        """Return the handler's exception that an answer refers to, if the server is in this process and keeps it."""
         if self._failures is None or not self._failures.are_there:
             return None
         return self._failures.take(answer.model_dump_json())
@@ -282,7 +282,7 @@ class Session:
     async def _request(
         self, options: Options, seconds: float | None, is_asked_in: bool = True
     ) -> AsyncGenerator[None, None]:
-        """The time and the size of an answer, and what the SDK raises for one that is wrong."""
+        """Bound the time and the size of an answer, and translate what the SDK raises for one that is wrong."""
         from mcp import MCPError
         from mcp_types import PARSE_ERROR
         from pydantic import ValidationError
@@ -304,7 +304,7 @@ class Session:
 
 
 def _measure_json(result: BaseModel) -> int:
-    """The bytes of a result as JSON; 0 where nothing of it can be sent, which is told elsewhere."""
+    """Count the bytes of a result as JSON; 0 if it cannot be sent, which is reported elsewhere."""
     try:
         return len(result.model_dump_json(by_alias=True, exclude_unset=True))
     except (ValueError, RecursionError):
@@ -312,7 +312,7 @@ def _measure_json(result: BaseModel) -> int:
 
 
 def _make_progress_callback(on_progress: OnProgress | None) -> ProgressFnT | None:
-    """The callback as the SDK wants it."""
+    """Return the callback as the SDK wants it."""
     if on_progress is None:
         return None
 
@@ -326,7 +326,7 @@ def _make_progress_callback(on_progress: OnProgress | None) -> ProgressFnT | Non
 
 @cache
 def or_question(result: type[_Result]) -> TypeAdapter[_Result | InputRequiredResult]:
-    """A result of this kind, or `input_required`."""
+    """Return the adapter of a result of this kind, or `input_required`."""
     from mcp_types import InputRequiredResult
     from pydantic import TypeAdapter
 

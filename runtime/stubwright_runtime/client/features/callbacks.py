@@ -53,7 +53,7 @@ class SdkCallbacks(TypedDict, total=False):
 
 
 def for_sdk(callbacks: Callbacks, in_flight: InFlight, on_message: MessageHandlerFnT | None = None) -> SdkCallbacks:
-    """The callbacks of the SDK's client; those not given are not there.
+    """Return the callbacks for the SDK's client; those not given are left out.
 
     Args:
         callbacks: What the caller answers with.
@@ -145,7 +145,7 @@ async def _run_callback(context: ClientRequestContext, in_flight: InFlight, work
 
 
 def _is_between_requests(context: ClientRequestContext) -> bool:
-    """Whether this is asked between two rounds of a call (from 2026-07-28 on), and not in the middle of it."""
+    """Tell whether this is asked between two rounds of a call (from 2026-07-28 on), and not in the middle of it."""
     return Revision.of(context.session.protocol_version or "").has("stateless")
 
 

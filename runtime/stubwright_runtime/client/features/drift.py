@@ -129,7 +129,7 @@ async def _list_tools(session: Session, options: Options) -> Sequence[dict[str, 
 
 
 def compare(tools: Tools, live: Sequence[Mapping[str, Any]], revision: str) -> Iterator[str]:
-    """A line for each tool that differs, in the order of the compiled ones, then those that are new.
+    """Yield a line for each tool that differs, in the order of the compiled ones, then those that are new.
 
     Args:
         tools: What was compiled.
@@ -167,7 +167,7 @@ def _compare_fields(tool: Tool, live: Mapping[str, Any], revision: str) -> Itera
 
 
 def _normalize_field(field: str, value: Json) -> Json:
-    """A field's value without what says nothing.
+    """Return a field's value without what has no meaning.
 
     That is a `null`, which servers may leave out; in a schema its `$schema`, which `stubwright import` may have mended;
     in an `inputSchema` its `type`, which is always `object`, and which some servers forget; and the same in an
@@ -182,7 +182,7 @@ def _normalize_field(field: str, value: Json) -> Json:
 
 
 def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
-    """What differs between two JSON values: places as JSON Pointers, in the order of the first."""
+    """Yield what differs between two JSON values: places as JSON Pointers, in the order of the first."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in was | is_:
             place = f"{at}/{key.replace('~', '~0').replace('/', '~1')}"
@@ -200,7 +200,7 @@ def _find_differences(was: Json, is_: Json, at: str) -> Iterator[str]:
 
 
 def _shorten_json(value: Any) -> str:
-    """A value as JSON in ASCII, so that nothing in it is obeyed or misread, and no longer than it helps."""
+    """Format a value as short JSON in ASCII, so that no terminal obeys it and no reader mistakes it."""
     return _shorten(json.dumps(value))
 
 

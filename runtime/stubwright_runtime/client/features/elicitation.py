@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def build_result(answer: object, schema: Mapping[str, Any] | None) -> ElicitResult:
-    """The answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
+    """Return the answer to one question (MCP 2025-11-25, client/elicitation, "Response Actions").
 
     Args:
         answer: A mapping or a model with the form's values, `Accepted()`, `Declined()` or `Cancelled()`. `Accepted()`
@@ -67,7 +67,7 @@ def _read_content(answer: object, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
-    """The name of the only field, where that is one to tick and has to be filled in."""
+    """Return the name of the only field if it is a required checkbox."""
     fields: Json = schema.get("properties")
     if not isinstance(fields, dict) or len(fields) != 1 or schema.get("required") != [*fields]:
         return []
@@ -75,7 +75,7 @@ def _find_only_checkbox(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find_defaults(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
+    """Return the defaults of the properties that were not given (SEP-1034; MCP 2025-11-25, client/elicitation)."""
     properties: Json = schema.get("properties")
     if not isinstance(properties, dict):
         return {}

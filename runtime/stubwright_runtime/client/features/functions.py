@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_functions(package: Package, target: str, toolset: str | None = None) -> list[dict[str, Any]]:
-    """The tools as the API takes them. Raises ValueError for an API that is not known."""
+    """Return the tools as the API takes them. Raises ValueError for an API that is not known."""
     functions = _project(package, target, toolset)
     return as_tools(FORMS[target], functions.values())
 
@@ -27,7 +27,7 @@ def list_functions(package: Package, target: str, toolset: str | None = None) ->
 def read_call(
     package: Package, target: str, name: str, arguments: Mapping[str, Any] | str, toolset: str | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """The tool that a model called, with its arguments.
+    """Return the tool that a model called, with its arguments.
 
     Args:
         package: The package.

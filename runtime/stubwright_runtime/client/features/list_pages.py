@@ -29,11 +29,11 @@ class EndlessError(Exception):
 async def follow_pages(
     fetch: Callable[[str | None], Awaitable[_Any]], following: Callable[[_Any], str | None]
 ) -> AsyncIterator[_Any]:
-    """All pages of a list (MCP 2025-11-25, server/utilities/pagination).
+    """Yield all pages of a list (MCP 2025-11-25, server/utilities/pagination).
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.
-        following: Takes a page; gives the cursor of the next one, `None` where it is the last.
+        following: Takes a page; gives the cursor of the next one, `None` if it is the last.
 
     Raises:
         EndlessError: There are too many pages, or a cursor comes again.
@@ -55,7 +55,7 @@ async def follow_pages(
 async def fetch_pages(
     fetch: Callable[[str | None], Awaitable[_Page]], most: int | None = MAX_RESULT_BYTES
 ) -> AsyncIterator[_Page]:
-    """All pages of a list, as far as they are bounded.
+    """Yield all pages of a list, as far as they are bounded.
 
     Args:
         fetch: Takes the cursor of a page, `None` for the first.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def list_tools(client: Binding) -> list[Tool]:
-    """All tools that the server has now.
+    """Return all tools that the server has now.
 
     Raises:
         mcp.MCPError: As for a tool; also where the list has no end.
@@ -25,21 +25,21 @@ async def list_tools(client: Binding) -> list[Tool]:
 
 
 async def list_prompts(client: Binding) -> list[Prompt]:
-    """All prompts that the server has now; raises as `list_tools`."""
+    """Return all prompts that the server has now; raises as `list_tools`."""
     session, _, options = client.__stubwright__
     pages = session.pages(client.raw.list_prompts, options)
     return [prompt async for page in pages for prompt in page.prompts]
 
 
 async def list_resources(client: Binding) -> list[Resource]:
-    """All resources that the server has now; raises as `list_tools`."""
+    """Return all resources that the server has now; raises as `list_tools`."""
     session, _, options = client.__stubwright__
     pages = session.pages(client.raw.list_resources, options)
     return [resource async for page in pages for resource in page.resources]
 
 
 async def list_resource_templates(client: Binding) -> list[ResourceTemplate]:
-    """All resource templates that the server has now; raises as `list_tools`."""
+    """Return all resource templates that the server has now; raises as `list_tools`."""
     session, _, options = client.__stubwright__
     pages = session.pages(client.raw.list_resource_templates, options)
     return [template async for page in pages for template in page.resource_templates]

@@ -26,8 +26,8 @@ class Question:
 
     Attributes:
         message: What to show; as the server sent it, where `str(question)` is safe on a terminal.
-        schema: The JSON Schema of the form; `None` where there is a URL. Its properties are plain values and enums.
-        url: What to open in a browser, after the person agreed and saw where it leads; `None` where there is a form.
+        schema: The JSON Schema of the form; `None` if there is a URL. Its properties are plain values and enums.
+        url: What to open in a browser, after the person agreed and saw where it leads; `None` if there is a form.
         key: The question's name within the call that asks it; `None` before 2026-07-28, where it has none.
         elicitation: By which the server says that all is done at the URL, up to 2025-11-25.
     """
@@ -52,7 +52,7 @@ class Question:
         await self._done.wait()
 
     def __str__(self) -> str:
-        """What to show a person at a terminal: the message, and where the URL leads, without what a terminal obeys."""
+        """Return the text for a person at a terminal: the message and the URL, without what a terminal obeys."""
         return replace_controls(self.message if self.url is None else f"{self.message}\n{self.url}")
 
 
@@ -82,5 +82,5 @@ class Callbacks:
     roots: Roots | None = None
 
     def given(self) -> list[str]:
-        """The names of those that there are."""
+        """Return the names of the callbacks that are set."""
         return [field.name for field in fields(self) if getattr(self, field.name) is not None]

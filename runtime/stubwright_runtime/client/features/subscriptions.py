@@ -1,7 +1,7 @@
 """What the server says has changed: its lists, and the resources that a client subscribed to.
 
 Takes the notifications of a connection; gives one change after the other, each once however often it was told while
-nobody listened. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are
+nothing listened. From 2026-07-28 on they come over `subscriptions/listen`; before, they come unasked, and resources are
 subscribed to one by one.
 """
 
@@ -86,7 +86,7 @@ class Subscriptions:
     """Who listens for changes over one connection."""
 
     def __init__(self) -> None:
-        """Nobody does."""
+        """Start without listeners."""
         self._backlogs: list[_Backlog] = []
         self._subscribed: Counter[str] = Counter()
 
@@ -131,7 +131,7 @@ class Subscriptions:
     async def _subscribe(
         self, session: Session, options: Options, lists: bool, resources: Sequence[str]
     ) -> AsyncGenerator[_Backlog, None]:
-        """Before 2026-07-28: `resources/subscribe` for each URI (MCP 2025-11-25, server/resources, "Subscriptions")."""
+        """Subscribe to each URI before 2026-07-28 (MCP 2025-11-25, server/resources, "Subscriptions")."""
         from mcp import MCPError
         from mcp_types import METHOD_NOT_FOUND, EmptyResult, SubscribeRequest, SubscribeRequestParams
 
@@ -158,7 +158,7 @@ class Subscriptions:
 
 
 async def _unsubscribe(session: Session, options: Options, uris: Iterable[str]) -> None:
-    """Tell the server, also where the block was cancelled; whether it minds does not matter any more."""
+    """Unsubscribe, also if the block was cancelled; a refusal does not matter any more."""
     import anyio
     from mcp import MCPError
     from mcp_types import EmptyResult, UnsubscribeRequest, UnsubscribeRequestParams
@@ -200,7 +200,7 @@ class _Backlog:
         self._wake.set()
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """End the backlog: nothing will come any more."""
         self.ended = True
         self._wake.set()
 
@@ -227,7 +227,7 @@ class _Backlog:
 
 
 async def _is_there(client: Client) -> bool:
-    """Whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
+    """Tell whether the connection is open (MCP 2025-11-25, basic/utilities/ping). A server that is busy is there."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED, EmptyResult, PingRequest
     from pydantic import ValidationError
@@ -245,7 +245,7 @@ async def _is_there(client: Client) -> bool:
 async def _listen(
     session: Session, options: Options, lists: bool, resources: Sequence[str]
 ) -> AsyncGenerator[_Subscribed, None]:
-    """From 2026-07-28 on: one stream for all (MCP 2026-07-28, basic/utilities/subscriptions)."""
+    """Listen on one stream for all, from 2026-07-28 on (MCP 2026-07-28, basic/utilities/subscriptions)."""
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
@@ -313,7 +313,7 @@ def _make_overflow_error() -> Exception:
 
 
 def _read_notification(message: IncomingMessage) -> Change | None:
-    """The change that a notification tells of."""
+    """Return the change that a notification reports."""
     from mcp_types import (
         PromptListChangedNotification,
         ResourceListChangedNotification,
@@ -335,7 +335,7 @@ def _read_notification(message: IncomingMessage) -> Change | None:
 
 
 def _read_event(event: Any) -> Change:
-    """The change that the SDK tells of."""
+    """Return the change that the SDK reports."""
     from mcp.client.subscriptions import (
         PromptsListChanged,
         ResourcesListChanged,

@@ -43,7 +43,7 @@ class Page(Protocol[Item_co]):
 
     @property
     def next(self) -> str | None:
-        """The cursor of the next page; None where this is the last."""
+        """The cursor of the next page; None if this is the last."""
         ...
 
 
@@ -55,7 +55,7 @@ class Pages(Generic[Item]):
         self._fetch = fetch
 
     async def __aiter__(self) -> AsyncIterator[Item]:
-        """The items.
+        """Yield the items.
 
         Raises:
             EndlessPages: A page leads back to another, or there are more than 10,000.
@@ -65,7 +65,7 @@ class Pages(Generic[Item]):
                 yield item
 
     async def by_page(self) -> AsyncIterator[Page[Item]]:
-        """The pages themselves, each the model that the method gives.
+        """Yield the pages themselves, each the model that the method returns.
 
         Raises:
             EndlessPages: A page leads back to another, or there are more than 10,000.
@@ -93,11 +93,11 @@ class PagedMethod(Generic[P, T_co]):
         update_wrapper(self, method)
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co:
-        """One page."""
+        """Fetch one page."""
         return await self._method(*args, **kwargs)
 
     def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item]:
-        """All items, from the page that the arguments ask for on; the arguments are those of the method.
+        """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
 
         Example:
             `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.
@@ -119,7 +119,7 @@ class Paged(Generic[P, T]):
         self.__doc__ = method.__doc__
 
     def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-        """The function."""
+        """Call the function."""
         return self._method(instance, *args, **kwargs)
 
     @overload
@@ -129,7 +129,7 @@ class Paged(Generic[P, T]):
     def __get__(self, instance: object, owner: type[object]) -> PagedMethod[P, T]: ...
 
     def __get__(self, instance: object | None, owner: type[object]) -> Paged[P, T] | PagedMethod[P, T]:
-        """The method of a client."""
+        """Return the method of a client."""
         return self if instance is None else PagedMethod(self._method.__get__(instance, owner))
 
 

@@ -38,7 +38,7 @@ class UrlElicitation:
         self._done: OrderedDict[str, Event] = OrderedDict()
 
     def question(self, params: ElicitRequestURLParams, key: str | None = None) -> Question:
-        """The question for the parameters of `elicitation/create`."""
+        """Return the question for the parameters of `elicitation/create`."""
         known = params.elicitation_id
         done = None if known is None else self._event(known)
         return Question(params.message, url=params.url, key=key, elicitation=known, _done=done)
@@ -51,7 +51,7 @@ class UrlElicitation:
             self._event(message.params.elicitation_id).set()
 
     async def open_urls(self, elicitations: Sequence[ElicitRequestURLParams]) -> bool:
-        """Have a person visit all of them; whether the request can be sent again.
+        """Have a person visit all of them, and tell whether the request can be sent again.
 
         Waits until the server says that all is done, but at most five minutes for each.
         """

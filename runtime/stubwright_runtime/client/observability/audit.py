@@ -28,11 +28,11 @@ class Record:
     """What `on_call` is told of one call.
 
     Attributes:
-        cleaned: How many strings of its result were cleaned; whoever reads the result says so before the end.
+        cleaned: How many strings of its result were cleaned; the reader of the result says so before the end.
     """
 
     def __init__(self, tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> None:
-        """Take the call; nobody is told yet."""
+        """Take the call; nothing is reported yet."""
         self.cleaned = 0
         self._tool = tool
         self._arguments = arguments
@@ -41,14 +41,14 @@ class Record:
         self._began = 0.0
 
     async def begin(self) -> None:
-        """Tell the start, once."""
+        """Report the start, once."""
         if self._on_call is not None and self._start is None:
             self._start = CallEvent(next(_CALLS), "start", self._tool.name, self._tool.shown(self._arguments))
             await _tell(self._on_call, self._start)
             self._began = time.monotonic()
 
     async def end(self, error: BaseException | None) -> None:
-        """Tell the end, which is `error` where there is one."""
+        """Report the end, which is `error` if there is one."""
         if self._on_call is not None and self._start is not None:
             outcome: Outcome = "ok" if error is None else _outcome(error)
             duration = time.monotonic() - self._began
@@ -58,7 +58,7 @@ class Record:
 
 @asynccontextmanager
 async def report(tool: Tool, arguments: Mapping[str, Any], on_call: OnCall | None) -> AsyncGenerator[Record, None]:
-    """Tell `on_call`, if there is one, of the call that the block makes, which fills in the record that it is given.
+    """Report to `on_call`, if there is one, the call that the block makes, which fills in the record that it is given.
 
     What `on_call` raises, the call raises.
     """

@@ -58,7 +58,7 @@ class Telemetry:
         self._sent: dict[RequestId, _Sent] = {}
 
     def record_request(self, message: JSONRPCRequest) -> None:
-        """A request goes out, within its span."""
+        """Record that a request is sent, within its span."""
         params: Mapping[str, Any] = message.params or {}
         if message.method == "initialize":
             self._revision = params.get("protocolVersion")
@@ -76,7 +76,7 @@ class Telemetry:
         self._sent[message.id] = _Sent(time.perf_counter(), span, attributes)
 
     def record_answer(self, key: RequestId, message: JSONRPCResponse | JSONRPCError) -> None:
-        """A request is answered; its span has not ended."""
+        """Record the answer to a request; its span has not ended."""
         sent = self._sent.pop(key, None)
         if sent is None:
             return
@@ -97,14 +97,14 @@ class Telemetry:
         self._record(sent, {})
 
     def record_cancellation(self, params: Mapping[str, Any]) -> None:
-        """The client waits no more for an answer, as it says in a notification; the span has ended."""
+        """Record that the client waits no longer for an answer, as a notification says; the span has ended."""
         sent = self._sent.pop(params.get("requestId", ""), None)
         if sent is not None:
             is_late = str(params.get("reason")).startswith("timed out")
             self._record(sent, {"error.type": "timeout" if is_late else "cancelled"})
 
     def record_end(self, *, failed: bool) -> None:
-        """The connection is over."""
+        """Record the end of the connection."""
         failure: dict[str, AttributeValue] = {"error.type": "connection_closed"} if failed else {}
         for sent in self._sent.values():
             self._record(sent, {"error.type": "connection_closed"})

@@ -56,12 +56,12 @@ _Blocks: TypeAlias = "list[ContentBlock]"
 class ToolTask(Generic[T_co]):
     """A call that is a task: `await` gives what the method itself gives, once the server is done.
 
-    A task lives on the server. Whoever stops waiting for it does not stop it: `cancel` does. As long as nobody waits,
+    A task lives on the server. Cancelling the wait does not stop it: `cancel` does. As long as nothing waits,
     goes through `updates` or calls `refresh`, nothing is asked of the server, and nothing answered that it asks.
     """
 
     def __init__(self, run: TaskRun, call_state: _CallState[T_co]) -> None:
-        """Not to be called: the methods of `client.tasks` give tasks."""
+        """Do not call this: the methods of `client.tasks` give tasks."""
         self._run = run
         self._call_state = call_state
 
@@ -86,7 +86,7 @@ class ToolTask(Generic[T_co]):
         return self._run.state.message
 
     def done(self) -> bool:
-        """Whether it has ended, as far as is known here."""
+        """Tell whether it has ended, as far as is known here."""
         return self._run.has_ended
 
     def __await__(self) -> Generator[Any, Any, T_co]:
@@ -121,7 +121,7 @@ class ToolTask(Generic[T_co]):
         return self._call_state.response()
 
     async def updates(self) -> AsyncIterator[ToolTaskState]:
-        """Its state now, and each change until it has ended, the end included; the result comes from `await`.
+        """Yield its state now, and each change until it has ended, the end included; the result comes from `await`.
 
         The server is asked as often as it wants to be, and not where it tells by itself.
 
@@ -171,7 +171,7 @@ class ToolTask(Generic[T_co]):
             await self._settle()
 
     def __repr__(self) -> str:
-        """The tool and the status; the id is left out, since who has it may have the task."""
+        """Return the tool and the status; the id is left out, since it grants access to the task."""
         return f"<ToolTask {self._call_state.tool.name!r}: {self.status}>"
 
     async def _end(self, seconds: float | None) -> None:
@@ -186,7 +186,7 @@ class ToolTask(Generic[T_co]):
         raise TimeoutError(f"the task of {self._call_state.tool.name!r} has not ended in {seconds} seconds; it goes on")
 
     async def _settle(self) -> None:
-        """Tell the end where there is one, and raise where the server does not know the task."""
+        """Report the end if there is one, and raise if the server does not know the task."""
         from .errors import TaskExpired
 
         if self._run.has_ended:
@@ -217,11 +217,11 @@ class _CallState(Generic[T_co]):
         self._failure: Exception | None = None
 
     def hiding(self) -> AbstractContextManager[None]:
-        """The time in which the log has nothing of what is redacted."""
+        """Keep what is redacted out of the log during the block."""
         return self.tool.hiding(self._arguments)
 
     async def begin(self) -> None:
-        """Tell the start, once."""
+        """Report the start, once."""
         await self._record.begin()
 
     async def confirm(self) -> None:
@@ -229,7 +229,7 @@ class _CallState(Generic[T_co]):
         await confirm_call(self.tool, self._arguments, self._options)
 
     async def leave(self, error: BaseException) -> None:
-        """Tell the end of one that could not be started."""
+        """Report the end of one that could not be started."""
         await self._record.end(error)
 
     @property
@@ -238,13 +238,13 @@ class _CallState(Generic[T_co]):
         return self._response is not None or self._failure is not None
 
     def value(self) -> T_co:
-        """What the method gives, or raises."""
+        """Return what the method returns, or raise what it raises."""
         if self._response is None:
             raise self._failure or LookupError("the task has not ended")
         return self._response.parse()
 
     def response(self) -> CallResponse[T_co]:
-        """The whole of what the tool answered; raises where there is no answer, or it is broken."""
+        """Return the tool's whole answer; raise if there is none, or it is broken."""
         if isinstance(self._failure, ToolFailed):
             return CallResponse(None, check_result(self.tool, self._failure.result, self._options.sanitize)[0])
         if self._response is None:
@@ -278,7 +278,7 @@ class Tasks:
         self._ttl: float | None = None
 
     def with_options(self, *, ttl: float | None) -> Self:
-        """The same, with other options; those of the client come from `client.with_options(…).tasks`.
+        """Return the same, with other options; those of the client come from `client.with_options(…).tasks`.
 
         Args:
             ttl: Seconds for which the server is asked to keep a task and its result, from its start on. It may keep it
@@ -300,7 +300,7 @@ class Tasks:
         return self._session, self._options, self._package.tools
 
     async def list(self) -> AsyncIterator[ToolTaskState]:
-        """The tasks that the server has for this client, of whatever tool, up to 2025-11-25.
+        """Yield the tasks that the server has for this client, of whatever tool, up to 2025-11-25.
 
         Raises:
             TasksUnsupported: The server lists none, or speaks 2026-07-28, where no server does.
@@ -402,17 +402,17 @@ class Starting(Generic[P, T]):
     def __get__(self, instance: Tasks, owner: type[object]) -> TaskMethod[P, T]: ...
 
     def __get__(self, instance: Tasks | None, owner: type[object]) -> Starting[P, T] | TaskMethod[P, T]:
-        """The method of a client's `tasks`."""
+        """Return the method of a client's `tasks`."""
         return self if instance is None else TaskMethod(self._method, instance)
 
 
 def starting(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Starting[P, T]:
-    """The method of a tool, from the class of a client, for the class of its tasks."""
+    """Return the method of a tool, from the class of a client, for the class of its tasks."""
     return Starting(method)
 
 
 def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T]]]) -> Starting[P, T]:
-    """The method of a tool that stands in a class of tasks itself, which a deprecated one does."""
+    """Return the method of a tool that stands in a class of tasks itself, which a deprecated one does."""
     itself: Callable[..., Coroutine[Any, Any, Any]] = method
     return Starting(itself)
 

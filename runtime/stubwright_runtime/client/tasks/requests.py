@@ -1,6 +1,6 @@
 """The requests of tasks: those of MCP 2025-11-25 (basic/utilities/tasks), and those of the extension of 2026-07-28.
 
-Takes a session, a tool and ids; gives what the server says, as it came. Of the requests of the extension alone each
+Takes a session, a tool and ids; gives what the server says, as it came. Each request of the extension
 says that the client knows tasks (`io.modelcontextprotocol/tasks`, "Capability Negotiation"), since a server may answer
 any call with a task that says so.
 """
@@ -75,7 +75,7 @@ class _Declaring(BaseModel):
     """A request that says of the client that it knows tasks."""
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
-        """As the SDK sends it."""
+        """Dump the request as the SDK sends it."""
         data = super().model_dump(**options)
         data["params"]["_meta"] = _Meta(data["params"].get("_meta") or {})
         return data
@@ -155,7 +155,7 @@ class TaskRequests:
             ) from error
 
     async def get(self, task: str) -> WireTask:
-        """What the server says of a task now.
+        """Ask the server for a task's state.
 
         Raises:
             TaskExpired: It does not know the task.
@@ -176,7 +176,7 @@ class TaskRequests:
         return task_state
 
     async def result(self, task: str, *, waits: bool) -> CallToolResult:
-        """The result of a task, up to 2025-11-25; questions of the server may come before.
+        """Wait for the result of a task, up to 2025-11-25; questions of the server may come before.
 
         Args:
             task: The task's id.
@@ -193,7 +193,7 @@ class TaskRequests:
         return result
 
     async def answers(self, asked: dict[str, Any]) -> InputResponses:
-        """What the caller's callbacks answer to questions of a task, from 2026-07-28 on.
+        """Return the answers of the caller's callbacks to questions of a task, from 2026-07-28 on.
 
         Raises:
             mcp.MCPError: A question is none, there is no callback for it, or it refused.
@@ -237,7 +237,7 @@ class TaskRequests:
                 raise
 
     def read(self, result: dict[str, Any]) -> CallToolResult:
-        """The result of a call that stands in a task, from 2026-07-28 on.
+        """Return the result of a call that is in a task, from 2026-07-28 on.
 
         Raises:
             mcp.MCPError: It is none (`PARSE_ERROR`).
@@ -268,7 +268,7 @@ class TaskRequests:
 
 
 def offers_tasks(session: Session) -> bool:
-    """Whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
+    """Tell whether a server of before 2026-07-28 makes tasks of calls (MCP 2025-11-25, tasks, "Capabilities")."""
     if not Revision.of(session.client.protocol_version).has("handshake_tasks"):
         return False
     tasks = session.client.server_capabilities.tasks
@@ -277,7 +277,7 @@ def offers_tasks(session: Session) -> bool:
 
 
 async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTask]:
-    """The tasks that the server has for this client (`tasks/list`).
+    """Yield the tasks that the server has for this client (`tasks/list`).
 
     Raises:
         TasksUnsupported: The revision has no such list, or the server does not offer it.
@@ -302,7 +302,7 @@ async def list_tasks(session: Session, options: Options) -> AsyncIterator[WireTa
 
 @cache
 def _started() -> TypeAdapter[Any]:
-    """What may come of a call: a task where `resultType` says so, else what always may."""
+    """Return the adapter of a call's answer: a task if `resultType` says so, otherwise what is always possible."""
     return TypeAdapter(
         Annotated[
             Annotated[WireTask, Tag("task")] | Annotated[CallToolResult | InputRequiredResult, Tag("other")],
@@ -312,7 +312,7 @@ def _started() -> TypeAdapter[Any]:
 
 
 def _created(refused: ValidationError) -> WireTask:
-    """The task of 2025-11-25 in what the SDK refused: it knows results of calls alone, which have `content`."""
+    """Return the task of 2025-11-25 in what the SDK refused: it only knows results of calls, which have `content`."""
     for problem in refused.errors(include_url=False, include_context=False):
         came: Json = problem["input"]
         if problem["loc"] == ("content",) and is_mapping(came) and "content" not in came and "task" in came:

@@ -1,6 +1,6 @@
 """One task, from its start to its end: looking at it, answering what it asks, and its result.
 
-Takes a session and a tool; gives the result of the call, as `Session.call` does. It reads no model and tells nobody:
+Takes a session and a tool; gives the result of the call, as `Session.call` does. It reads no model and reports nothing:
 `tasks` does.
 """
 
@@ -58,7 +58,7 @@ _NOTIFICATIONS: Final = frozenset({"notifications/tasks/status", "notifications/
 
 
 def choose_call(session: Session, tool: Tool) -> Callable[[Tool, dict[str, Any], Options], Awaitable[CallToolResult]]:
-    """How a tool is called by its method: as a task, where it has to be one and the server offers tasks."""
+    """Return the function that calls a tool: as a task if it has to be one and the server offers tasks."""
     is_task = tool.task_support == "required" and (session.modern or offers_tasks(session))
 
     async def call(tool: Tool, arguments: dict[str, Any], options: Options) -> CallToolResult:
@@ -184,7 +184,7 @@ class TaskRun:
         await self.look()
 
     async def give_up(self) -> None:
-        """Ask for it to be cancelled, since nobody waits for it any more; whether that works does not matter."""
+        """Ask for it to be cancelled, since nothing waits for it any more; whether that works does not matter."""
         if not self.has_ended:
             with suppress(MCPError, TasksUnsupported):
                 await self._requests.cancel(self.state.id)
@@ -209,7 +209,7 @@ class TaskRun:
             await self._look()
 
     async def _look(self) -> None:
-        """`tasks/get`."""
+        """Ask for the task's state (`tasks/get`)."""
         self._looks += 1
         try:
             came = await self._requests.get(self.state.id)
@@ -239,7 +239,7 @@ class TaskRun:
         self.state = state
 
     def _read_task(self, came: WireTask) -> None:
-        """What stands in a task of the extension: questions, the result, or the error."""
+        """Read the state of a task of the extension: questions, the result, or the error."""
         if came.status == "input_required":
             self._asked = came.input_requests or {}
         elif came.status == "failed":
@@ -251,7 +251,7 @@ class TaskRun:
                 self._failure = error
 
     async def _answer(self) -> None:
-        """From 2026-07-28 on: have each question answered once, and send the answers.
+        """Have each question answered once, and send the answers, from 2026-07-28 on.
 
         An answer is sent again where the server still asks some looks later: it may take some answers of several, and
         passes over those that it has.
@@ -273,7 +273,7 @@ class TaskRun:
             self._sent.update(dict.fromkeys(waiting, self._looks))
 
     async def _wait_for_questions(self) -> None:
-        """Up to 2025-11-25: wait for the result, on whose stream the questions come, until the task asks no more."""
+        """Wait for the result, on whose stream the questions come, until the task asks no more, up to 2025-11-25."""
         if not self._lost:
             self._count_input_round()
         refused: MCPError | ResultTooLarge | None = None
@@ -327,7 +327,7 @@ class TaskRun:
             raise MCPError(code=INVALID_REQUEST, message=f"the server kept asking for more than {most} rounds")
 
     def _is_lost(self, error: MCPError, codes: frozenset[int]) -> bool:
-        """Whether an answer was lost on its way, over a connection on which the next may come."""
+        """Tell whether an answer was lost on its way, over a connection on which the next may come."""
         client = self._requests.session.client
         over_http = isinstance(client.server, SafeTransport) and client.server.over_http
         return error.code in codes and over_http and not has_failed(client)
@@ -341,7 +341,7 @@ class TaskRun:
         self._due = time.monotonic() + max(pause, self.state.poll_interval)
 
     async def _read_ending(self) -> CallToolResult | Exception:
-        """The result of a task that has ended, or what it ends with instead."""
+        """Return the result of a task that has ended, or what it ends with instead."""
         task, status = self.state.id, self.state.status
         if self._failure is None and self._result is None and status == "cancelled":
             self._failure = TaskCancelled(self._tool.name, task, self.state.message)
@@ -392,7 +392,7 @@ def _listen(session: Session, run: TaskRun) -> None:
 
 
 def _read_failure(error: dict[str, Any]) -> MCPError:
-    """The protocol error that a task ended with."""
+    """Return the protocol error that a task ended with."""
     code, message = error.get("code"), error.get("message")
     if isinstance(code, int) and isinstance(message, str):
         return make_safe_to_show(MCPError(code=code, message=message, data=error.get("data")))

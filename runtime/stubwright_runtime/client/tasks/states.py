@@ -31,8 +31,8 @@ class ToolTaskState:
     Attributes:
         id: The task's id; `""` where the server answered at once and made no task.
         status: How far it is.
-        message: What the server says of that, in words; `None` where it says nothing.
-        ttl: Seconds from its creation for which the server keeps it; `None` where it does not say, or for ever.
+        message: What the server says of that, in words; `None` if it says nothing.
+        ttl: Seconds from its creation for which the server keeps it; `None` if it does not say, or for ever.
         poll_interval: Seconds until it is worth looking again: what the server wants, but at least 0.1 and at most 60.
     """
 
@@ -66,7 +66,7 @@ class WireTask(BaseModel):
     result_type: str | None = Field(None, alias="resultType")
 
     def state(self, *, is_clean: bool) -> ToolTaskState:
-        """What callers are told of it; `is_clean` says whether the words are cleaned of what a terminal obeys."""
+        """Return the state for callers; `is_clean` says whether its words are cleaned of what a terminal obeys."""
         message = self.message
         seconds = _USUAL if self.poll_interval is None else self.poll_interval / 1000
         return ToolTaskState(

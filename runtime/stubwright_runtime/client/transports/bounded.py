@@ -25,7 +25,7 @@ def over_http(
     refusals: Refusals,
     auth: httpx2.Auth | None = None,
 ) -> Transport:
-    """A Streamable HTTP transport.
+    """Return a Streamable HTTP transport.
 
     Args:
         url: The endpoint.

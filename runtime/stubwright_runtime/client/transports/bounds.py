@@ -79,7 +79,7 @@ class Bounds:
     Attributes:
         each: Bytes of a message that answers no request with a bound of its own; `None` for no bound.
         total: Bytes of all messages; `None` for no bound.
-        exceeded: What the server sent too much of last, in words; `None` where it never did.
+        exceeded: What the server sent too much of last, in words; `None` if it never did.
     """
 
     each: int | None = MAX_RESULT_BYTES
@@ -88,7 +88,7 @@ class Bounds:
     _seen: int = 0
 
     def bound_of_request(self) -> Bound:
-        """The bound of an answer to the request in whose context this is called."""
+        """Return the bound of an answer to the request in whose context this is called."""
         return _OF_REQUEST.get() or Bound(self.each)
 
     def add(self, size: int) -> None:

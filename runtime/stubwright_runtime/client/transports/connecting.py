@@ -46,7 +46,7 @@ _TOOLSET: Final = "X-MCP-Toolset"
 def narrow(
     target: Target, headers: Mapping[str, str] | None, toolset: str | None, own: str | None
 ) -> tuple[Target, Mapping[str, str] | None]:
-    """The target and the headers with which a server offers only a toolset.
+    """Return the target and the headers with which a server offers only a toolset.
 
     Args:
         target: What to connect to.
@@ -81,7 +81,7 @@ def create_client(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
 ) -> Client:
-    """The unopened client for a target.
+    """Return the unopened client for a target.
 
     Args:
         target: What to connect to.
@@ -186,7 +186,7 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the connection; cancellation is passed on to the SDK, all else stays with the block."""
+        """Close the connection; cancellation is passed on to the SDK, anything else stays with the block."""
         if self._closing is not None:
             self._closing()
         task, self._task = self._task, None
@@ -216,7 +216,7 @@ def _call_both(first: MessageHandlerFnT, second: MessageHandlerFnT | None) -> Me
 
 
 def _unwrap_only(group: ExceptionGroup[Exception]) -> Exception:
-    """The one exception in a nest of groups; the group itself where it holds several."""
+    """Return the one exception in a nest of groups; the group itself where it holds several."""
     only: Exception = group
     while _is_group(only) and len(only.exceptions) == 1:
         only = only.exceptions[0]
@@ -228,7 +228,7 @@ def _is_group(error: Exception) -> TypeIs[ExceptionGroup[Exception]]:
 
 
 def _describe_refusal(error: Exception, client: Client) -> Exception:
-    """What the caller is told where a connection could not be opened."""
+    """Return the caller's exception for a connection that could not be opened."""
     from mcp import MCPError
     from mcp_types import PARSE_ERROR, UNSUPPORTED_PROTOCOL_VERSION
     from pydantic import ValidationError
@@ -252,7 +252,7 @@ def _create_transport(
     cwd: str | Path | None,
     bounds: Bounds,
 ) -> Server[Any] | MCPServer | Transport:
-    """The target as the SDK's client takes it."""
+    """Return the target as the SDK's client takes it."""
     from ...sdk.server import MCPServer, Server
     from .bounded import over_http
     from .process import ProcessTransport
@@ -287,7 +287,7 @@ def _check_url(target: str) -> str:
 
 
 def _parse_address(url: str) -> tuple[str, int]:
-    """The host and the port of a URL."""
+    """Return the host and the port of a URL."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 

@@ -58,12 +58,12 @@ _MOST_PROBLEMS: Final = 3
 
 
 def has_failed(client: Client) -> bool:
-    """Whether the connection of a client has ended, for a reason that is known here."""
+    """Tell whether the connection of a client has ended, for a reason that is known here."""
     return isinstance(client.server, SafeTransport) and client.server.failure is not None
 
 
 def explain(error: MCPError, client: Client) -> MCPError:
-    """The error itself, or what says better why there is no answer: a `ConnectError`, where the connection is to blame.
+    """Return the error itself, or a better explanation: a `ConnectError` if the connection failed.
 
     Args:
         error: What the SDK raised.
@@ -73,7 +73,7 @@ def explain(error: MCPError, client: Client) -> MCPError:
 
 
 def describe_problems(error: ValidationError) -> str:
-    """What an answer has that it should not have, in short and without its values."""
+    """Describe briefly what is wrong with an answer, without its values."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     lines = [
         f"{'.'.join(map(str, problem['loc']))[:200] or 'it'}: {problem['msg'][:200]}"
@@ -108,7 +108,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
 
     Attributes:
         over_http: Whether requests have HTTP headers.
-        failure: Makes the exception that says why the connection ended; `None` where it did not, or was closed.
+        failure: Makes the exception that says why the connection ended; `None` if it did not, or was closed.
         on_notification: Is told of each notification, those that the SDK knows nothing of, too; `None` for nobody.
     """
 
@@ -156,7 +156,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         return await self._opened.__aexit__(exc_type, exc_val, exc_tb)
 
     def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
-        """What the client is given for something that came; `None` for nothing."""
+        """Return the client's version of an item that came; `None` for nothing."""
         from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
         line = None if self._process is None else self._process.line
@@ -210,7 +210,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
             self._unaddressed = to_one_line(error.error.message)[:_LONGEST_REASON]
 
     def record_answer(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        """The same, of which OpenTelemetry learns."""
+        """Record an item for OpenTelemetry, and return it."""
         from mcp_types import JSONRPCError, JSONRPCResponse
 
         if self._telemetry is not None and not isinstance(item, Exception):
@@ -241,7 +241,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
                 self._telemetry.record_cancellation(message.params or {})
 
     def explain(self, error: MCPError) -> MCPError:
-        """The error itself, or what says better why there is no answer."""
+        """Return the error itself, or a better explanation of the missing answer."""
         from mcp import MCPError
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
@@ -255,7 +255,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
         return error
 
     def _longest(self) -> Bound:
-        """The bound of a message now, the widest of all: which request it answers, nobody knows before it is read."""
+        """Return the widest bound: which request a message answers is unknown before it is read."""
         bounds = [request.bound.most for request in self._under_way.values()]
         if self._bounds is not None:
             bounds.append(self._bounds.each)
@@ -291,7 +291,7 @@ class SafeTransport(AbstractAsyncContextManager["TransportStreams", bool | None]
                 done.set()
 
     def send_late(self, send: Callable[[], Awaitable[None]]) -> None:
-        """Send what nobody waits for as soon as the server takes it, where the connection has not ended before."""
+        """Send a message without an answer as soon as the server takes it, unless the connection ends before."""
         import anyio
 
         async def sent() -> None:
@@ -391,7 +391,7 @@ class _Reading:
         return getattr(self._stream, "last_context", None)
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """End the stream: nothing will come any more."""
         self._ended = True
         if self._scope is not None:
             self._scope.cancel()
@@ -490,7 +490,7 @@ def _find_first(error: BaseException) -> BaseException:
 
 
 def _answered_id(item: SessionMessage) -> RequestId | None:
-    """Which request a message answers, by the number that we gave it."""
+    """Return the id of the request that a message answers, by the number that we gave it."""
     from mcp.shared.dispatcher import coerce_request_id
     from mcp_types import JSONRPCError, JSONRPCResponse
 
@@ -500,7 +500,7 @@ def _answered_id(item: SessionMessage) -> RequestId | None:
 
 
 def _cancelled_id(item: SessionMessage) -> RequestId | None:
-    """The request whose answer a message says is wanted no longer."""
+    """Return the request whose answer is wanted no longer, as a message says."""
     from mcp_types import JSONRPCNotification
 
     if isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled":
@@ -510,7 +510,7 @@ def _cancelled_id(item: SessionMessage) -> RequestId | None:
 
 
 def _find_crowded(item: SessionMessage) -> str | None:
-    """What is wrong with a result of very many parts, before each of them becomes an object."""
+    """Return what is wrong with a result of very many parts, before each of them becomes an object."""
     from mcp_types import JSONRPCResponse
 
     if isinstance(item.message, JSONRPCResponse):
@@ -522,13 +522,13 @@ def _find_crowded(item: SessionMessage) -> str | None:
 
 
 def _refuse(item: SessionMessage, wrong: str) -> SessionMessage | Exception:
-    """An error in the place of an answer; what answers nothing is passed over, as all that cannot be read."""
+    """Return an error in place of an answer; what answers nothing is passed over, as everything unreadable is."""
     key = _answered_id(item)
     return ValueError(f"a message of the server was passed over: {wrong}") if key is None else _make_error(key, wrong)
 
 
 def _answer_unreadable(error: Exception) -> SessionMessage | Exception:
-    """An error in the place of what is no message of JSON-RPC, where it says which request it means to answer."""
+    """Return an error in place of what is not a JSON-RPC message, if it says which request it means to answer."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):

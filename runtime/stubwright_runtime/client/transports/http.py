@@ -2,7 +2,7 @@
 
 Takes requests and gives responses, as `httpx2.AsyncClient` does. An exception would end the SDK's whole transport, and
 with it every other call and the caller's block; as an answer it fails the one call that it belongs to. Nothing is read
-that nobody wants, and nothing that is longer than it may be.
+that is not wanted, and nothing that is longer than it may be.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class NetworkClient(httpx2.AsyncClient):
         return _replace_body(response, content=body)
 
     async def _read(self, response: httpx2.Response) -> bytes:
-        """The body after decoding; the rest is not asked for where it is too long."""
+        """Return the body after decoding; the rest is not asked for where it is too long."""
         body, bound = bytearray(), self._bounds.bound_of_request()
         async for chunk in response.aiter_bytes():
             self._bounds.add(len(chunk))
@@ -176,7 +176,7 @@ class _Events(httpx2.AsyncByteStream):
             yield self._replace_foreign(bytes(begun))
 
     def _replace_foreign(self, event: bytes) -> bytes:
-        """An event, or an error in its place where it answers something else."""
+        """Return an event, or an error in its place if it answers another request."""
         if self._asked is None:
             return event
         fields = [line.partition(b":") for line in _END.split(event)]
@@ -228,7 +228,7 @@ async def _drop_mark(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _read_request(body: bytes) -> tuple[str | None, str]:
-    """The number of the request of JSON-RPC that is sent, or `None` where it gets no answer; and its method."""
+    """Return the number of the request of JSON-RPC that is sent, or `None` if it gets no answer; and its method."""
     message = from_json(body)
     if "method" in message and "id" in message:
         return str(message["id"]), str(message["method"])
@@ -236,7 +236,7 @@ def _read_request(body: bytes) -> tuple[str | None, str]:
 
 
 def _is_answer_to(body: bytes, asked: str | None) -> bool | None:
-    """Whether this is the answer to what was asked; `None` for an error about a request that could not be read.
+    """Tell whether this is the answer to the request; `None` for an error about a request that could not be read.
 
     What is no message at all is left to the SDK to refuse.
     """
@@ -252,7 +252,7 @@ def _is_answer_to(body: bytes, asked: str | None) -> bool | None:
 
 
 def _is_foreign(data: bytes, asked: str) -> bool:
-    """Whether an event of the stream of a request is an answer, and not to that. What is not JSON is the SDK's."""
+    """Tell whether an event of a request's stream is an answer to something else. What is not JSON is the SDK's."""
     try:
         message: Json = from_json(data)
     except ValueError:
@@ -263,7 +263,7 @@ def _is_foreign(data: bytes, asked: str) -> bool:
 
 
 def _replace_body(response: httpx2.Response, status: int | None = None, **body: Any) -> httpx2.Response:
-    """The response with another body, which is not compressed, and perhaps another status."""
+    """Return the response with another body, which is not compressed, and perhaps another status."""
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
     headers_left = [("content-type", "text/event-stream") if _is_charset(*pair) else pair for pair in headers]
     replaced = httpx2.Response(status or response.status_code, headers=headers_left, request=response.request, **body)
@@ -272,16 +272,16 @@ def _replace_body(response: httpx2.Response, status: int | None = None, **body: 
 
 
 def _is_charset(name: str, value: str) -> bool:
-    """Whether a header gives an event stream a charset: it is UTF-8 whatever is said (WHATWG HTML, 9.2.5)."""
+    """Tell whether a header gives an event stream a charset, which is always UTF-8 (WHATWG HTML, 9.2.5)."""
     return name.lower() == "content-type" and value.lower().startswith("text/event-stream")
 
 
 def _make_response(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
-    """A response for what the server did not send."""
+    """Return a response for what the server did not send."""
     headers = {"Content-Type": "application/json"}
     return httpx2.Response(503, content=_make_error(code, message), headers=headers, request=request)
 
 
 def _make_error(code: int, message: str) -> bytes:
-    """An error, which the SDK has answer what it sent."""
+    """Return an error, with which the SDK answers what it sent."""
     return to_json({"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})

@@ -114,7 +114,7 @@ class OwnTask:
                 except asyncio.CancelledError as error:  # once more; the task ends soon, and must not outlive this
                     cancelled = error
         if not task.cancelled():
-            task.exception()  # asyncio logs one that nobody looked at; here the cancellation is what counts
+            task.exception()  # asyncio logs one that was not looked at; here the cancellation is what counts
         raise cancelled
 
     def _return_variables(self) -> None:

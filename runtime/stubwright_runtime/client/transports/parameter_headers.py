@@ -61,7 +61,7 @@ class ParameterHeaders:
         return Revision.of(self._client.protocol_version).has("parameter_headers")
 
     def _mirrors(self) -> bool:
-        """Whether calls have headers: over HTTP only, and from 2026-07-28 on."""
+        """Tell whether calls have headers: over HTTP only, and from 2026-07-28 on."""
         from mcp import StdioServerParameters
 
         from ...sdk.server import MCPServer, Server
@@ -72,7 +72,7 @@ class ParameterHeaders:
         return not isinstance(server, TolerantTransport) or server.over_http
 
     async def _list(self, name: str, seconds: float | None) -> bool:
-        """Have the SDK read the server's list as far as the tool; whether it could."""
+        """Have the SDK read the server's list as far as the tool, and tell whether it could."""
         import anyio
         from mcp import MCPError
         from pydantic import ValidationError
@@ -93,7 +93,7 @@ class ParameterHeaders:
 
 
 def _has_header(schema: Any) -> bool:
-    """Whether a property, reached through `properties` alone, is mirrored into a header."""
+    """Tell whether a property, reached through `properties` alone, is mirrored into a header."""
     properties: Json = schema.get("properties") if is_mapping(schema) else None
     if not isinstance(properties, dict):
         return False

@@ -134,7 +134,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         self._reading.end()
 
     def log_lines(self) -> tuple[str, ...]:
-        """The first and the last lines of the process's standard error so far."""
+        """Return the first and the last lines of the process's standard error so far."""
         return self._errors.lines()
 
     @property
@@ -142,7 +142,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         return None if self._process is None else self._process.returncode
 
     async def explain_end(self) -> Callable[[], ServerExited]:
-        """How the process ended that closed its standard output; what makes an exception of it."""
+        """Return a function that makes the exception for how the process ended that closed its standard output."""
         import anyio
 
         from ..core.connect_errors import ServerExited
@@ -181,7 +181,7 @@ class _Reading:
         return self._own_lock
 
     def end(self) -> None:
-        """Nothing will come any more."""
+        """End the stream: nothing will come any more."""
         self._is_over = True
         if self._scope is not None:
             self._scope.cancel()
@@ -194,7 +194,7 @@ class _Reading:
                     pass
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message, or what is wrong with it. Raises anyio.EndOfStream at the end."""
+        """Return the next message, or what is wrong with it. Raises anyio.EndOfStream at the end."""
         import anyio
 
         while not self._lines:
@@ -283,7 +283,7 @@ class _Writing:
                 self._transport.stop_reading()  # it may go on, but nothing that is asked can be answered
 
     async def aclose(self) -> None:
-        """Nothing: the process's standard input is closed when it is stopped."""
+        """Leave the process's standard input open, which is closed when it is stopped."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -296,7 +296,7 @@ class _Writing:
 
 
 def _ended() -> suppress:
-    """A block that ends where a pipe does."""
+    """Suppress the exceptions of a pipe that has ended."""
     import anyio
 
     return suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)

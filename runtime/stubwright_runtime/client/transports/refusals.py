@@ -1,6 +1,6 @@
 """Why an HTTP server, or the network before it, has no answer of MCP's for a request.
 
-Takes a response or what was raised instead; gives a `Refusal`, which goes with the SDK's error to whoever asked, and
+Takes a response or what was raised instead; gives a `Refusal`, which goes with the SDK's error to the caller, and
 becomes a `ConnectError` there.
 """
 
@@ -37,8 +37,8 @@ class Refusal:
         kind: Which exception it becomes.
         url: Who was asked, without what may be secret.
         why: What is wrong, as a sentence that continues the URL.
-        status: The HTTP status; `None` where there was none.
-        challenge: The `WWW-Authenticate` header; `None` where there was none.
+        status: The HTTP status; `None` if there was none.
+        challenge: The `WWW-Authenticate` header; `None` if there was none.
         data: What the server's own error had as `data`, where it sent one.
         session: The id of the session that the server does not know; `None` if that is not what is wrong.
     """
@@ -52,7 +52,7 @@ class Refusal:
     session: str | None = None
 
     def to_error(self, error: MCPError) -> MCPError:
-        """The exception, with the code of the error in whose place it is raised."""
+        """Return the exception, with the code of the error in whose place it is raised."""
         from ..core import connect_errors
 
         kinds: dict[Kind, type[connect_errors.ConnectError]] = {
@@ -73,18 +73,18 @@ Refusals: TypeAlias = dict[str, Refusal]
 
 
 def hide_secrets(request: httpx2.Request) -> str:
-    """Where a request goes, without what may be secret."""
+    """Return the target of a request without what may be secret."""
     return to_one_line(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
 
 
 def judge(request: httpx2.Request, response: httpx2.Response, method: str, body: bytes) -> Refusal | None:
-    """Why a response is no answer of MCP's; `None` where it is one, or where the SDK is to say what is wrong with it.
+    """Return why a response is not an answer of MCP's; `None` if it is, or if the SDK is to explain what is wrong.
 
     Args:
         request: The request.
         response: Its response.
         method: What was asked for.
-        body: What came as JSON; empty where something else came.
+        body: What came as JSON; empty if something else came.
     """
     from mcp_types import METHOD_NOT_FOUND
 
@@ -125,7 +125,7 @@ def _phrase(status: int) -> str:
 
 
 def _reasons(response: httpx2.Response) -> list[str]:
-    """What `WWW-Authenticate` says for people and programs (RFC 6750, section 3)."""
+    """Return what `WWW-Authenticate` says for people and programs (RFC 6750, section 3)."""
     from mcp.client.auth.utils import extract_field_from_www_auth
 
     error, description, scope = (
@@ -142,7 +142,7 @@ def _joined(*parts: str) -> str:
 
 
 def _error_message(body: bytes) -> str:
-    """The message of an error of JSON-RPC; empty where it is none."""
+    """Return the message of an error of JSON-RPC; empty if it is none."""
     text = _error_field(body, "message")
     return text if isinstance(text, str) else ""
 

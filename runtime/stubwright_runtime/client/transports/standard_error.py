@@ -58,7 +58,7 @@ class StandardError:
             self._reader.join(seconds)
 
     def lines(self) -> tuple[str, ...]:
-        """The first and the last lines, with a mark between them where there are more; each safe to show."""
+        """Return the first and the last lines, with a mark between them where there are more; each safe to show."""
         ends = [self._begun] if self._begun.strip() else []
         lines = [*self._first, *(["…"] if self._passed_over else []), *self._last, *ends]
         return tuple(to_one_line(line)[:_LONGEST].rstrip() for line in lines)

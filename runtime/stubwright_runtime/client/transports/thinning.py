@@ -22,7 +22,7 @@ _ANYTHING: Final = frozenset({"structuredContent", "_meta"})
 
 
 def thin(value: Json) -> Json:
-    """The value itself, or where a list or an object in it has very many entries, a copy with some of them."""
+    """Return the value, or a copy with only some of the entries of each list or object that has very many."""
     if isinstance(value, list):
         some = value if len(value) <= _ITEMS else [value[0], *random.sample(value, _ITEMS)]
         below = [thin(item) for item in some]

@@ -21,7 +21,7 @@ class TolerantTransport(SafeTransport):
     """The transport."""
 
     def receive_item(self, item: SessionMessage | Exception) -> SessionMessage | Exception | None:
-        """The item, if any, with `resultType` where it is a result. Revisions that do not know it ignore it."""
+        """Return the item, if any, with `resultType` where it is a result. Revisions that do not know it ignore it."""
         from mcp_types import JSONRPCResponse
 
         if not isinstance(item, Exception) and isinstance(item.message, JSONRPCResponse):

@@ -35,5 +35,5 @@ class Engine(Protocol):
         ...
 
     def run(self, work: Work) -> AbstractAsyncContextManager[None]:
-        """The length of a stay in which tasks are worked at here; it may be entered again when it is over."""
+        """Work on tasks during the block; it may be entered again after its end."""
         ...

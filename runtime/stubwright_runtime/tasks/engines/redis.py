@@ -72,7 +72,7 @@ class _Stream(RedisStreamBroker):
 
     Attributes:
         stop: Ends what `listen` gives. Cancelling alone does not: `asyncio.wait_for` before Python 3.12, with which the
-            library sends, can lose a cancellation, and whoever waits for the end of `listen` would wait forever.
+            library sends, can lose a cancellation, and waiting for the end of `listen` would take forever.
     """
 
     stop: asyncio.Event
@@ -99,7 +99,7 @@ class _Stream(RedisStreamBroker):
                     await asyncio.sleep(_RETRY_INTERVAL)
 
     async def _entries(self, redis: Redis) -> AsyncGenerator[_Entry, None]:
-        """What is new, and now and then what was given out long ago; a look through all of that goes step by step."""
+        """Yield new entries, and now and then those that were given out long ago, looked through step by step."""
         clock, group, me = asyncio.get_running_loop().time, self.consumer_group_name, self.consumer_name
         cursor, look = b"0-0", 0.0
         while not self.stop.is_set():

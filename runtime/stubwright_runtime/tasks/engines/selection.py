@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def engine_for(store: Store) -> Engine:
-    """The engine for tasks that a store keeps.
+    """Return the engine for tasks that a store keeps.
 
     Raises:
         MissingExtraError: What it needs is not installed.
