@@ -15,7 +15,7 @@ PACKAGES = {
     name: ROOT / folder / name for name, folder in (("stubwright", "generator"), ("stubwright_runtime", "runtime"))
 }
 
-MOST = {"stubwright": 0.103, "stubwright_runtime": 0.217}
+MOST = {"stubwright": 0.103, "stubwright_runtime": 0.065}
 """The largest share of a package's functions whose docstrings begin otherwise. Lower it as it falls."""
 
 DONE = {
@@ -45,6 +45,7 @@ DONE = {
         "projection",
         "schema",
         "sdk",
+        "server",
         "state",
         "tasks",
         "values",

@@ -68,7 +68,7 @@ class Adapter:
             raise MCPError(error.code, error.message, error.data) from None
 
     def _run(self, ctx: ServerRequestContext[Any, Any]) -> Run | None:
-        """The run of a request that was handed over."""
+        """Return the run of a request that was handed over."""
         if ctx.request_id is None or ctx.request is None:
             return None
         run: Run | None = ctx.request.scope.get(HANDED_OVER)  # where other messages on behalf of the request come, too
@@ -145,16 +145,16 @@ class SdkExchange:
         return True
 
     def channel(self) -> Channel:
-        """The way to its sender."""
+        """Return the way to its sender."""
         return SdkChannel(self.ctx, self._subscriptions, self._core.input_requests.urls)
 
     def with_params(self, params: Mapping[str, Any]) -> SdkExchange:
-        """The same with other parameters."""
+        """Return the same with other parameters."""
         return replace(self, ctx=replace(self.ctx, params=params))
 
 
 def client_of(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:
-    """The name and the version that a client program says it has."""
+    """Return the name and the version that a client program says it has."""
     params = ctx.session.client_params
     return None if params is None else (params.client_info.name, params.client_info.version)
 
@@ -218,7 +218,7 @@ class SdkChannel:
         await self._ctx.session.report_progress(done, total, message)
 
     def wants(self, level: LogLevel) -> bool:
-        """Whether it wants messages of this level."""
+        """Tell whether it wants messages of this level."""
         wanted = self._subscriptions.level(self._ctx)
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 

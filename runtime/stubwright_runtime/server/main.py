@@ -206,7 +206,7 @@ def _parser(package: Package) -> argparse.ArgumentParser:
 
 
 def address(text: str) -> tuple[str, int] | int:
-    """A host and a port, or the number of an open listener. Raises argparse.ArgumentTypeError."""
+    """Return a host and a port, or the number of an open listener. Raises argparse.ArgumentTypeError."""
     host, _, port = text.rpartition(":")
     if host == "fd" and port.isdecimal():
         return int(port)
@@ -216,35 +216,35 @@ def address(text: str) -> tuple[str, int] | int:
 
 
 def port_number(text: str) -> int:
-    """A port. Raises argparse.ArgumentTypeError."""
+    """Return a port. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or int(text) > _LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port, such as 5678")
     return int(text)
 
 
 def whole_number(text: str) -> int:
-    """A whole number. Raises argparse.ArgumentTypeError."""
+    """Return a whole number. Raises argparse.ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 4")
     return int(text)
 
 
 def positive_number(text: str) -> int:
-    """A whole number above 0. Raises argparse.ArgumentTypeError."""
+    """Return a whole number above 0. Raises argparse.ArgumentTypeError."""
     if not (number := whole_number(text)):
         raise argparse.ArgumentTypeError("0 is too small; the minimum is 1")
     return number
 
 
 def _worker_arguments(package: Package, options: argparse.Namespace) -> list[str]:
-    """The command line of a process that works at the tasks of this one."""
+    """Return the command line of a process that works at the tasks of this one."""
     names = ("state", "grace", "threads", "log-level", "handlers", "audit")
     pairs = ((f"--{name}", getattr(options, name.replace("-", "_"))) for name in names)
     return ["-m", package.name, "worker", *(str(word) for pair in pairs if pair[1] is not None for word in pair)]
 
 
 def _workers(package: Package, options: argparse.Namespace) -> AbstractContextManager[object]:
-    """The processes that work at tasks beside the server."""
+    """Return the processes that work at tasks beside the server."""
     if options.workers is None:
         return nullcontext()
     from ..tasks.engines.worker import Workers
@@ -347,7 +347,7 @@ def _serve_http(handwritten: Handwritten, options: argparse.Namespace, verifier:
 
 
 def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
-    """The server. Raises StartError."""
+    """Return the server. Raises StartError."""
     from .core import required_features
     from .core.building import build_core
     from .toolsets import UnknownToolsetError
@@ -387,7 +387,7 @@ def _build(handwritten: Handwritten, options: argparse.Namespace) -> Core:
 
 
 def _open_listener(number: int) -> socket.socket:
-    """The listener with that descriptor. Raises StartError."""
+    """Return the listener with that descriptor. Raises StartError."""
     try:
         listener = socket.socket(fileno=number)
         if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
@@ -398,7 +398,7 @@ def _open_listener(number: int) -> socket.socket:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listener that says that it is TCP's, which `socket.create_server` leaves out.
+    """Return a listener that says that it is TCP's, which `socket.create_server` leaves out.
 
     Only where that is said does asyncio send small answers at once (TCP_NODELAY); else each waits for 40 ms.
 

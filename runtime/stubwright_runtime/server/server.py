@@ -67,7 +67,7 @@ def build_server(
     threads: int = THREADS,
     toolset: str | None = None,
 ) -> PackageServer:
-    """A server that answers for a package with `handlers`.
+    """Return a server that answers for a package with `handlers`.
 
     Args:
         package: The package.
@@ -174,11 +174,11 @@ class PackageServer(Server[Any]):
         return await self.core.input_requests.urls.complete(elicitation)
 
     def _wants(self, ctx: ServerRequestContext[Any, Any]) -> Wants | None:
-        """What a client wants that has shaken hands already, without the SDK."""
+        """Return what a client wants that has shaken hands already, without the SDK."""
         return self.local if ctx.request is None else ctx.request.scope.get(WANTS)
 
     def _input_schema(self, called: str) -> Mapping[str, Any] | None:
-        """The schema that the headers of a call are compared with: none if the tool is not there for the caller.
+        """Return the schema that the headers of a call are compared with: none if the tool is not there for the caller.
 
         Only HTTP has such headers.
         """
@@ -190,7 +190,7 @@ class PackageServer(Server[Any]):
         )
 
     def _has_tool(self, name: str) -> bool:
-        """Whether a tool is there for the caller over HTTP."""
+        """Tell whether a tool is there for the caller over HTTP."""
         core = self.core
         tools = core.toolsets.present()
         if name not in core.lists.get("tools", ()) or (tools is not None and name not in tools):
@@ -203,7 +203,9 @@ class PackageServer(Server[Any]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        """What `initialize` answers; every transport asks here, and all of them announce changes of the lists."""
+        """Return what `initialize` answers; every transport asks here, and all of them announce changes of the
+        lists.
+        """
         announces = self.core.has_sessions
         options = notification_options or NotificationOptions(
             tools_changed=announces, resources_changed=announces, prompts_changed=announces

@@ -37,7 +37,7 @@ class Toolsets:
         self._own = None if own is None else self._tools[own]
 
     def __contains__(self, name: str) -> bool:
-        """Whether there is a toolset of that name."""
+        """Tell whether there is a toolset of that name."""
         return name in self._tools
 
     def __iter__(self) -> Any:
@@ -45,11 +45,11 @@ class Toolsets:
         return iter(self._tools)
 
     def describe(self) -> str:
-        """Which there are, in words."""
+        """Return which there are, in words."""
         return f"there are {', '.join(self._tools)}" if self._tools else "the manifest declares none"
 
     def present(self) -> frozenset[str] | None:
-        """The tools that are there for the request under way; `None` where all are."""
+        """Return the tools that are there for the request under way; `None` if all are."""
         present = self._own
         for name in ASKED.get():
             tools = self._tools.get(name, frozenset[str]())

@@ -33,7 +33,7 @@ def build_core(
     threads: int = THREADS,
     toolset: str | None = None,
 ) -> Core:
-    """The core of a server that answers for a package with `handlers`; as for `build_server`."""
+    """Return the core of a server that answers for a package with `handlers`; as for `build_server`."""
     required_features.check(package)
     pool = Threads(threads)
     store = store_at(state, package)
@@ -52,7 +52,7 @@ def build_core(
 
 
 def _bind(package: Package, handlers: object) -> object:
-    """The handlers, with those of tools that are HTTP calls."""
+    """Return the handlers, with those of tools that are HTTP calls."""
     from ...http.calls import bind
 
     return bind(package, handlers)

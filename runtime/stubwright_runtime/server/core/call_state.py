@@ -111,6 +111,6 @@ def note(ending: Ending, reason: str) -> None:
 
 
 def reference() -> str:
-    """What the log and the caller call a failure by: the id of the call, where it is recorded."""
+    """Return what the log and the caller call a failure by: the id of the call, where it is recorded."""
     current = CURRENT.get()
     return secrets.token_hex(4) if current is None else current.id

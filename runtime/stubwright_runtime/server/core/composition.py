@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def parts(package: Package) -> tuple[Part, ...]:
-    """The parts of a package's server, in the order in which stubs of missing methods are shown."""
+    """Return the parts of a package's server, in the order in which stubs of missing methods are shown."""
     declared: Mapping[str, Any] = package.manifest["server"].get("capabilities") or {}
     server_parts: list[Part] = []
     if package.tools or declared.get("tools") is True:
@@ -38,7 +38,7 @@ def parts(package: Package) -> tuple[Part, ...]:
 
 
 def _completes(package: Package) -> bool:
-    """Whether values of some argument or variable can be completed."""
+    """Tell whether values of some argument or variable can be completed."""
     return any(
         extension.get("complete")
         for section in ("resourceTemplates", "prompts")

@@ -31,7 +31,7 @@ from .sanitizing import encode_json, sanitize
 
 
 def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None) -> dict[str, Any]:
-    """A content block as it goes on the wire, cleaned as the policy has it.
+    """Return a content block as it goes on the wire, cleaned as the policy has it.
 
     Args:
         content: The block.
@@ -67,7 +67,7 @@ def block(content: ContentBlock, extent: Extent = DEFAULT_EXTENT, count: Cleaned
 def resource_contents(
     content: TextResourceContents | BlobResourceContents, extent: Extent = DEFAULT_EXTENT, count: Cleaned | None = None
 ) -> dict[str, Any]:
-    """The contents of a resource as they go on the wire; as for `block`."""
+    """Return the contents of a resource as they go on the wire; as for `block`."""
     _check_resource(content)
     wire: dict[str, Any] = _to_wire(content.model_dump(by_alias=True, mode="json", exclude_none=True), extent, count)
     return wire

@@ -68,7 +68,7 @@ class Progress:
     __slots__ = ("_done",)
 
     def __init__(self) -> None:
-        """Nothing was told yet."""
+        """Begin with nothing told."""
         self._done = -math.inf
 
     def grows(self, done: float) -> bool:
@@ -174,7 +174,7 @@ class Context:
         await self._channel.release()
 
     def can(self, capability: str) -> bool:
-        """Whether the client can do something, as it declared.
+        """Tell whether the client can do something, as it declared.
 
         Args:
             capability: `elicitation` (with a form), `elicitation.url`, `sampling`, `sampling.tools` or `roots`.
@@ -182,7 +182,7 @@ class Context:
         return self.rounds.can(capability)
 
     async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
-        """What `function` gives, called once in the whole request.
+        """Return what `function` gives, called once in the whole request.
 
         From 2026-07-28 a handler that asks runs again with each answer; what may happen only once, such as a payment,
         goes through here. What it gave travels, encrypted, with the question.
@@ -214,7 +214,7 @@ class Context:
     def url_required(
         self, name: str, url: str, message: str | None = None, *, elicitation: str | None = None
     ) -> UrlRequired:
-        """What to raise where the request cannot go on before the user has been at a URL, such as to sign in.
+        """Return what to raise where the request cannot go on before the user has been at a URL, such as to sign in.
 
         A client of 2025-11-25 gets the error -32042, and sends the request again when all is done there. From
         2026-07-28 on it is asked as by `ctx.ask`, and the handler runs again with its answer.
@@ -301,7 +301,7 @@ class Context:
         return await sample(self.rounds, key, request)
 
     async def roots(self, key: str = "roots") -> list[Root]:
-        """The folders that the client lets the server work in (MCP 2025-11-25, client/roots).
+        """Return the folders that the client lets the server work in (MCP 2025-11-25, client/roots).
 
         Raises:
             MissingCapability: The client has no folders to tell of.
@@ -311,7 +311,7 @@ class Context:
         return await roots(self.rounds, key)
 
     def leaves(self, error: BaseException) -> bool:
-        """Whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
+        """Tell whether what leaves the handler is no failure of its own: it waits, or its request is being cancelled.
 
         That is also an `MCPError`, which is the answer, and with which a task fails.
 

@@ -142,7 +142,7 @@ class Core:
         )
 
     def answering(self, rest: Rest) -> Rest:
-        """What gives the answer to a message, or raises ProtocolError; `rest` answers what no part serves."""
+        """Return what gives the answer to a message, or raises ProtocolError; `rest` answers what no part serves."""
         return chain(self._steps, rest)
 
     async def complete(self, elicitation: str) -> bool:
@@ -157,11 +157,11 @@ class Core:
         return await self.input_requests.urls.complete(elicitation)
 
     def serves(self, method: str) -> bool:
-        """Whether a part serves a method, or a list."""
+        """Tell whether a part serves a method, or a list."""
         return method in self.methods or LISTS.get(method) in self.lists
 
     def principal(self, *, over_http: bool) -> Principal:
-        """Who sent the request that is being answered, with all scopes that its own hold."""
+        """Return who sent the request that is being answered, with all scopes that its own hold."""
         caller = current(over_http=over_http, user=self._user)
         return caller if self.scopes is None else self.scopes.widened(caller)
 
@@ -214,7 +214,7 @@ class Core:
         return self.stamp(result, exchange.revision)
 
     def _list(self, method: str, cursor: str | None, revision: str, principal: Principal) -> dict[str, Any]:
-        """A page of a list. The first is kept until the list changes, since every client begins with it."""
+        """Return a page of a list. The first is kept until the list changes, since every client begins with it."""
         name = LISTS[method]
         allowed = None if self.scopes is None else self.scopes.relevant(principal, name)
         tools = self.toolsets.present() if name == "tools" else None
@@ -263,7 +263,7 @@ def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks |
 
 @asynccontextmanager
 async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
-    """The time in which a store is at work. What begins in it, handlers too, is at work for the package."""
+    """Yield the time in which a store is at work. What begins in it, handlers too, is at work for the package."""
     name_after(package.name)
     async with store.run():
         yield

@@ -180,7 +180,7 @@ class Dispatcher:
         return Outcome(result, cleaned=count)
 
     def _own(self, tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The `_meta` of a result without keys that are MCP's (MCP 2025-11-25, basic, "_meta")."""
+        """Return the `_meta` of a result without keys that are MCP's (MCP 2025-11-25, basic, "_meta")."""
         meta = {key: value for key, value in given.items() if not is_reserved(key)}
         if len(meta) < len(given):
             reserved = ", ".join(map(repr, given.keys() - meta.keys()))
@@ -252,14 +252,14 @@ def _handle_registry(host: Host) -> HandleRegistry | None:
 
 
 async def _refuse_unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:
-    """Why a call that needs a confirmation must not run."""
+    """Return why a call that needs a confirmation must not run."""
     from ..features.confirmation import confirm
 
     return await confirm(tool, values, context)
 
 
 def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
-    """The JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
+    """Return the JSON of an output model; a value that is JSON already is taken, too, since the schema decides."""
     if isinstance(value, expected):
         return value.model_dump(mode="json")
     if is_object(value) or not (_is_model(value) or _has_fields(expected)):
@@ -273,13 +273,13 @@ def _dump(tool: Tool, expected: type[Model | Root[Any]], value: object) -> Any:
 
 
 def _structured(value: Any, extent: Extent, count: Cleaned) -> Any:
-    """What a handler gives as structured content without a schema, as JSON."""
+    """Return what a handler gives as structured content without a schema, as JSON."""
     data = value.model_dump(mode="json") if _is_model(value) else value
     return (sanitize(data, count) if extent == "all" else encode_json(data))[0]
 
 
 def _is_model(value: object) -> bool:
-    """Whether it is a model. Where these are not loaded, nobody has made one."""
+    """Tell whether it is a model. Where these are not loaded, nobody has made one."""
     base = loaded("stubwright_runtime.models.base")
     return base is not None and isinstance(value, (base.Model, base.Root))
 
@@ -291,7 +291,7 @@ def _has_fields(expected: type[Model | Root[Any]]) -> bool:
 
 
 def _is_block(value: object) -> bool:
-    """Whether it is a content block. Where the SDK's types are not loaded, nobody has made one."""
+    """Tell whether it is a content block. Where the SDK's types are not loaded, nobody has made one."""
     types = loaded("mcp_types")
     return types is not None and isinstance(value, types.ContentBlock)
 
@@ -337,7 +337,9 @@ def _refuse_arguments(tool: Tool, violations: Sequence[str]) -> Outcome:
 
 
 def _error_texts(error: BaseException) -> list[str]:
-    """What the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing else."""
+    """Return what the caller is told: the texts of a `ToolError`, or of a group (of a task group) that holds nothing
+    else.
+    """
     if isinstance(error, ToolError):
         return [str(error)]
     if is_group(error):

@@ -85,11 +85,11 @@ class Exchange(Protocol):
         ...
 
     def channel(self) -> Channel:
-        """The way to its sender."""
+        """Return the way to its sender."""
         ...
 
     def with_params(self, params: Mapping[str, Any]) -> Exchange:
-        """The same with other parameters."""
+        """Return the same with other parameters."""
         ...
 
 
@@ -103,7 +103,7 @@ def chain(
     steps: Sequence[Callable[[Callable[[_In], Awaitable[_Out]], _In], Awaitable[_Out]]],
     last: Callable[[_In], Awaitable[_Out]],
 ) -> Callable[[_In], Awaitable[_Out]]:
-    """The whole way, the first step first. Each takes the rest of the way, and what goes it."""
+    """Return the whole way, the first step first. Each takes the rest of the way, and what goes it."""
     for step in reversed(steps):
         last = partial(step, last)
     return last

@@ -76,15 +76,15 @@ class Listing:
         return [key for key in self._entries if key not in self._off]
 
     def __contains__(self, key: str) -> bool:
-        """Whether there is an entry with this key, and it is on."""
+        """Tell whether there is an entry with this key, and it is on."""
         return key in self._entries and key not in self._off
 
     def __getitem__(self, key: str) -> dict[str, Any]:
-        """The definition of an entry."""
+        """Return the definition of an entry."""
         return self._entries[key]
 
     def has(self, key: str) -> bool:
-        """Whether there is an entry with this key, on or off."""
+        """Tell whether there is an entry with this key, on or off."""
         return key in self._entries
 
     def leave_out(self, keys: Collection[str]) -> None:
@@ -97,7 +97,7 @@ class Listing:
     def page(
         self, cursor: str | None, size: int | None, shows: Shows | None = None
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """One page, and the cursor of the next where there is one (MCP 2025-11-25, server/utilities/pagination).
+        """Return one page, and the cursor of the next where there is one (MCP 2025-11-25, server/utilities/pagination).
 
         A cursor holds where to go on and a digest of the list, so that one of another list, or of this one before it
         changed, is known. `shows` says which keys the caller sees; by default all.
@@ -160,7 +160,7 @@ class Lists:
         return [*dict.fromkeys(listing.kind for listing in self.by_name.values())]
 
     def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
-        """The result of a list method: one page, with hints for caches from 2026-07-28 on."""
+        """Return the result of a list method: one page, with hints for caches from 2026-07-28 on."""
         entries, following = self.by_name[name].page(cursor, self._size, shows)
         result: dict[str, Any] = {name: entries}
         if following is not None:

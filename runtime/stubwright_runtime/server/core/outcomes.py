@@ -33,5 +33,5 @@ class Outcome:
 
 
 def refusal(text: str, ending: Ending, reason: str, reference: str | None = None) -> Outcome:
-    """An `isError` result that says `text`."""
+    """Return an `isError` result that says `text`."""
     return Outcome({"content": [{"type": "text", "text": clean(text)}], "isError": True}, ending, reason, reference)

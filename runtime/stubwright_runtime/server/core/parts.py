@@ -45,27 +45,27 @@ class Scopes(Protocol):
     every: Sequence[str]
 
     def widened(self, principal: Principal) -> Principal:
-        """A principal with the scopes that its own hold."""
+        """Return a principal with the scopes that its own hold."""
         ...
 
     def allows(self, principal: Principal, section: str, key: str) -> bool:
-        """Whether a principal may use an entry of a list."""
+        """Tell whether a principal may use an entry of a list."""
         ...
 
     def shows(self, principal: Principal, section: str, key: str) -> bool:
-        """Whether a list shows an entry to a principal."""
+        """Tell whether a list shows an entry to a principal."""
         ...
 
     def lacks(self, principal: Principal) -> Sequence[str]:
-        """The scopes that something needs and a principal has not."""
+        """Return the scopes that something needs and a principal has not."""
         ...
 
     def relevant(self, principal: Principal, section: str) -> frozenset[str]:
-        """The scopes of a principal that a list depends on."""
+        """Return the scopes of a principal that a list depends on."""
         ...
 
     def lacking(self, principal: Principal, message: object) -> Sequence[str]:
-        """All scopes that a JSON-RPC message needs, where its sender lacks some of them and may be told."""
+        """Return all scopes that a JSON-RPC message needs, where its sender lacks some of them and may be told."""
         ...
 
 
@@ -96,7 +96,7 @@ class Request:
     tools: frozenset[str] | None = None
 
     def with_more(self, more: Mapping[str, Any]) -> Request:
-        """The same with this in the context."""
+        """Return the same with this in the context."""
         return replace(self, more=more)
 
 
@@ -150,7 +150,7 @@ class Host:
     failures: Failures = field(default_factory=Failures)
 
     def offers(self, request: Request, section: str, key: str) -> bool:
-        """Whether there is an entry with this key for the caller: it is on, of its toolset, and of its scopes."""
+        """Tell whether there is an entry with this key for the caller: it is on, of its toolset, and of its scopes."""
         if key not in self.lists.by_name[section]:
             return False
         if section == "tools" and request.tools is not None and key not in request.tools:
@@ -165,7 +165,7 @@ class Host:
         return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
-        """What a handler gets as `ctx`: a class of its own where the manifest declares questions, or handles.
+        """Return what a handler gets as `ctx`: a class of its own where the manifest declares questions, or handles.
 
         Args:
             request: The request.
@@ -193,7 +193,7 @@ class Host:
         )
 
     async def handled(self, method: Method, read: Callable[[Any], _T], *arguments: object, context: Context) -> _T:
-        """What `read` makes of what a method of the handlers gives.
+        """Return what `read` makes of what a method of the handlers gives.
 
         Raises:
             ProtocolError: The method raised, or gave what `read` does not take: an internal error, whose reason is only
@@ -222,7 +222,7 @@ class Part(Protocol):
     """One part."""
 
     def needed(self) -> list[Needed]:
-        """The methods that the handlers must have for it."""
+        """Return the methods that the handlers must have for it."""
         ...
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
@@ -230,5 +230,5 @@ class Part(Protocol):
         ...
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
-        """The methods that it answers, such as `prompts/get`."""
+        """Return the methods that it answers, such as `prompts/get`."""
         ...

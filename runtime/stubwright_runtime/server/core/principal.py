@@ -45,7 +45,7 @@ class Principal:
         return json.dumps([self.kind, self.issuer, who])
 
     def __str__(self) -> str:
-        """The principal in a few words."""
+        """Return the principal in a few words."""
         return self.kind if self.kind != "token" else f"{self.subject or self.client} of {self.issuer or 'a token'}"
 
 
@@ -53,12 +53,12 @@ ANONYMOUS: Final = Principal("anonymous", subject="anonymous")
 
 
 def local(scopes: Sequence[str]) -> Principal:
-    """The user of this machine."""
+    """Return the user of this machine."""
     return Principal("local", subject="local", scopes=frozenset(scopes))
 
 
 def of_token(token: AccessToken) -> Principal:
-    """Whoever a verified access token is for."""
+    """Return the principal that a verified access token is for."""
     claims = token.claims or {}
     issuer = claims.get("iss")
     return Principal(
@@ -72,14 +72,16 @@ def of_token(token: AccessToken) -> Principal:
 
 
 def access_token() -> AccessToken | None:
-    """The access token of the request that is being answered. Where the SDK is not loaded, nobody has shown one."""
+    """Return the access token of the request that is being answered. Where the SDK is not loaded, nobody has shown
+    one.
+    """
     auth = loaded("mcp.server.auth.middleware.auth_context")
     token: AccessToken | None = None if auth is None else auth.get_access_token()
     return token
 
 
 def current(*, over_http: bool, user: Principal) -> Principal:
-    """Who sent the request that is being answered; `user` is the local user."""
+    """Return who sent the request that is being answered; `user` is the local user."""
     if not over_http:
         return user
     token = access_token()

@@ -93,7 +93,7 @@ def check(package: Package) -> None:
 
 
 def _unknown(package: Package) -> Iterator[str]:
-    """What the manifest declares and this runtime does not know."""
+    """Yield what the manifest declares and this runtime does not know."""
     manifest: Mapping[str, Any] = package.manifest
     yield from _others(manifest, MANIFEST)
     yield from (f"policy.{key}" for key in _others(manifest.get("policy") or {}, POLICY))

@@ -23,7 +23,7 @@ _SUSPECT_JSON: Final = re.compile(r"\\(?:u00[01789]|u20[26]|[bf])")
 
 
 def sanitize(value: Any, count: Cleaned | None = None) -> tuple[Any, str]:
-    """A JSON value whose strings and keys are all clean, and its JSON text.
+    """Return a JSON value whose strings and keys are all clean, and its JSON text.
 
     Of two keys that are alike when they are clean, the value of the last one stays.
 
@@ -50,7 +50,7 @@ def _sanitize_strings(value: object, count: Cleaned | None) -> Any:
 
 
 def repair_unicode(value: Any) -> tuple[Any, int | None]:
-    """A JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
+    """Return a JSON value whose strings and keys are Unicode, and its size as JSON, in bytes.
 
     Halves of surrogate pairs are joined or become U+FFFD. A value that is no JSON comes back as it is, without a size;
     validation says what is wrong with it.
@@ -64,7 +64,7 @@ def repair_unicode(value: Any) -> tuple[Any, int | None]:
 
 
 def encode_json(value: Any) -> tuple[Any, str]:
-    """A JSON value with whole characters, and its JSON text.
+    """Return a JSON value with whole characters, and its JSON text.
 
     The text parses to the same value and holds nothing that `clean` would remove; that is written `\\uXXXX`.
 

@@ -32,7 +32,7 @@ _SWITCH: Final = "STUBWRIGHT_DIRECT"
 
 
 def is_on() -> bool:
-    """Whether messages may take the direct path, as far as the environment says."""
+    """Tell whether messages may take the direct path, as far as the environment says."""
     return os.environ.get(_SWITCH) != "0"
 
 
@@ -80,11 +80,11 @@ class DirectExchange:
         return False
 
     def channel(self) -> Channel:
-        """The way to its sender."""
+        """Return the way to its sender."""
         return self.way
 
     def with_params(self, params: Mapping[str, Any]) -> DirectExchange:
-        """The same with other parameters."""
+        """Return the same with other parameters."""
         return replace(self, params=params)
 
 
@@ -125,7 +125,7 @@ class Direct:
         await self.answer(exchange)
 
     def response(self, exchange: DirectExchange, result: Result | ProtocolError) -> bytes:
-        """The response with a result, or an error, as JSON."""
+        """Return the response with a result, or an error, as JSON."""
         if isinstance(result, ProtocolError):
             return error_response(exchange.id, result)
         try:
@@ -136,7 +136,9 @@ class Direct:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(exchange.id), text)
 
     def _listed(self, result: Result) -> bytes:
-        """The text of a page; those of first pages are kept, as the core keeps these pages: every client reads them."""
+        """Return the text of a page; those of first pages are kept, as the core keeps these pages: every client reads
+        them.
+        """
         entry = self._texts.get(id(result))
         if entry is not None and entry[0] is result:
             return entry[1]
@@ -189,7 +191,7 @@ class Direct:
         return is_ours or self._core.serves(method)
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
+        """Return the server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
         result = {
             "protocolVersion": negotiate(params["protocolVersion"]),
             "capabilities": self._capabilities(announces=self._core.has_sessions),
@@ -199,7 +201,7 @@ class Direct:
         return self._with_tasks("initialize", result)
 
     def _discover(self, revision: str) -> dict[str, Any]:
-        """What the server is, and what it can do (MCP 2026-07-28, server/discover)."""
+        """Return what the server is, and what it can do (MCP 2026-07-28, server/discover)."""
         result = {
             "supportedVersions": list(STATELESS),
             "capabilities": self._capabilities(announces=True),
@@ -215,7 +217,7 @@ class Direct:
         return {} if instructions is None else {"instructions": instructions}
 
     def _capabilities(self, *, announces: bool) -> dict[str, Any]:
-        """What the server can do; `announces` says whether it tells of changes of its lists."""
+        """Return what the server can do; `announces` says whether it tells of changes of its lists."""
         core = self._core
         listed: dict[str, dict[str, bool]] = {
             name: {"listChanged": announces} for name in ("prompts", "resources", "tools") if name in core.lists

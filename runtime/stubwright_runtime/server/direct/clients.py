@@ -66,7 +66,7 @@ class Client:
 
     @classmethod
     def of_handshake(cls, params: Mapping[str, Any], changes: ChangeLog) -> Client:
-        """Who shakes hands; from now on it hears of changes (MCP 2025-11-25, basic/lifecycle)."""
+        """Return who shakes hands; from now on it hears of changes (MCP 2025-11-25, basic/lifecycle)."""
         wants = Wants(since=changes.count)
         info = {key: params["clientInfo"][key] for key in ("name", "version")}
         opening = json.dumps(params, ensure_ascii=False, separators=(",", ":")).encode()
@@ -74,7 +74,9 @@ class Client:
 
     @classmethod
     def of_request(cls, meta: Mapping[str, Any]) -> Client:
-        """The sender of a request that says all about itself (MCP 2026-07-28, basic, "Per-request protocol fields")."""
+        """Return the sender of a request that says all about itself (MCP 2026-07-28, basic, "Per-request protocol
+        fields").
+        """
         return cls(
             meta[PROTOCOL_VERSION_META_KEY],
             meta.get(CLIENT_INFO_META_KEY),

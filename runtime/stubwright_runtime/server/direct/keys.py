@@ -24,7 +24,7 @@ class Wire(Protocol):
     """What a connection knows of a request, beside what ASGI says."""
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Whether the request has come with all of its body, so that nothing is to be waited for."""
+        """Tell whether the request has come with all of its body, so that nothing is to be waited for."""
         ...
 
     def hold_head(self) -> None:

@@ -85,7 +85,7 @@ class Run:
         return self._conversation is not None
 
     async def conversation(self) -> Conversation:
-        """The SDK's way to the client; the request is handed over for it."""
+        """Return the SDK's way to the client; the request is handed over for it."""
         return await asyncio.shield(self.move())
 
     def move(self) -> asyncio.Future[Conversation]:
@@ -113,7 +113,7 @@ class Run:
         self._fail()
 
     async def leave(self) -> None:
-        """The SDK is done with the request. Where it has answered without the run, nobody wants its result."""
+        """Note that the SDK is done with the request: if it has answered without the run, its result is not wanted."""
         if self._conversation is not None:
             await asyncio.wait([self._conversation], timeout=_LATE)
             if not self._conversation.done():
@@ -132,7 +132,7 @@ class Run:
             self._result.cancel()
 
     async def join(self, conversation: Conversation) -> Result:
-        """The result, for the SDK, which brings its way to the client. Raises ProtocolError."""
+        """Return the result, for the SDK, which brings its way to the client. Raises ProtocolError."""
         if self._conversation is None or self._result is None:
             raise RuntimeError("the request was not handed over")
         self.is_passed_on = True

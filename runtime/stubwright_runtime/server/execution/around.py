@@ -42,5 +42,5 @@ class HandlerCall:
 
 
 def find_around(handlers: object) -> Around | None:
-    """The handlers' `around`; `None` where they have none. What only pretends to have each name has none."""
+    """Return the handlers' `around`; `None` if they have none. What only pretends to have each name has none."""
     return getattr(handlers, NAME) if hasattr(type(handlers), NAME) else None

@@ -23,7 +23,7 @@ class Cancellation:
     """What a handler wants to be called when its request is cancelled."""
 
     def __init__(self) -> None:
-        """Nothing is cancelled yet."""
+        """Begin with nothing cancelled."""
         self._lock = threading.Lock()  # handlers in worker threads add, the event loop tells
         self._functions: list[Callable[[], object]] = []
         self._is_cancelled = False
@@ -52,7 +52,7 @@ def _call(function: Callable[[], object]) -> None:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """Whether `error` says that this task is being cancelled; else the handler awaited something that was."""
+    """Tell whether `error` says that this task is being cancelled; otherwise the handler awaited something that was."""
     if not isinstance(error, asyncio.CancelledError):
         return False
     anyio = loaded("anyio")
@@ -63,6 +63,6 @@ def is_cancelled(error: BaseException) -> bool:
 
 
 def shielded() -> AbstractContextManager[object]:
-    """A block that no cancel scope of anyio cuts off. Where anyio is not loaded, there is none."""
+    """Return a block that no cancel scope of anyio cuts off. Where anyio is not loaded, there is none."""
     anyio = loaded("anyio")
     return nullcontext() if anyio is None else anyio.CancelScope(shield=True)

@@ -78,7 +78,7 @@ class Method:
 
 
 async def _await_value(value: Awaitable[Any]) -> Any:
-    """What an awaitable gives; where it raises, its own cancellations are forgotten.
+    """Return what an awaitable gives; where it raises, its own cancellations are forgotten.
 
     A `TaskGroup` of asyncio that fails cancels the task it stands in, and before Python 3.13 does not take that back;
     whatever that task awaits next would be cancelled.

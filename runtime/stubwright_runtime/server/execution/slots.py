@@ -19,7 +19,7 @@ class CallLimits(Protocol):
     """What keeps the limits of one call."""
 
     def resting(self) -> AbstractAsyncContextManager[None]:
-        """The length of a wait for a person, in which neither the clock runs nor the place is taken."""
+        """Wait for a person during the block: neither does the clock run, nor is the place taken."""
         ...
 
     def hold(self) -> Callable[[], None]:
@@ -36,7 +36,7 @@ class Slot:
     """
 
     def __init__(self, threads: Threads | None = None, patience: float | None = None) -> None:
-        """Nothing so far.
+        """Begin with nothing taken up.
 
         Args:
             threads: Where plain `def` methods run.
@@ -48,7 +48,7 @@ class Slot:
         self._patience = patience
 
     def resting(self) -> AbstractAsyncContextManager[None]:
-        """The length of a wait for a person."""
+        """Wait for a person during the block."""
         return nullcontext() if self.limits is None else self.limits.resting()
 
     async def in_thread(self, function: Callable[[], Any]) -> Any:

@@ -65,7 +65,7 @@ class Threads:
         patience: float | None = None,
         hold: Callable[[], Callable[[], None]] | None = None,
     ) -> Any:
-        """What a function gives, or raises. Where the caller is cancelled, its thread runs on by itself.
+        """Return what a function gives, or raises. Where the caller is cancelled, its thread runs on by itself.
 
         Args:
             name: The method of the handlers that it belongs to.
@@ -155,7 +155,9 @@ class Threads:
 def _run_in_thread(
     function: Callable[[], Any], finish: Callable[[], None], started: threading.Lock
 ) -> tuple[Any, BaseException | None]:
-    """What a function gives and what it raises; not every exception can be thrown from a thread into a coroutine."""
+    """Return what a function gives and what it raises; not every exception can be thrown from a thread into a
+    coroutine.
+    """
     if not started.acquire(blocking=False):
         return None, None
     _IS_WITHIN.set(True)

@@ -49,7 +49,7 @@ class Completions:
         self._package = package
 
     def needed(self) -> list[Needed]:
-        """The methods that the handlers must have."""
+        """Return the methods that the handlers must have."""
         rows: list[Template | Prompt] = [*self._package.templates.values(), *self._package.prompts.values()]
         return [
             Needed(row.completes, ("args: Completing", "ctx: Context"), "Sequence[str]")
@@ -94,7 +94,7 @@ class Completions:
 
 
 def _texts(value: object) -> list[str]:
-    """What a handler gave, where it is texts."""
+    """Return what a handler gave, where it is texts."""
     if not is_list(value) or not all(isinstance(text, str) for text in value):
         raise TypeError(f"it returned a value of type {type(value).__name__}; it should return a list of strings")
     return [clean(text) for text in value]

@@ -32,7 +32,7 @@ _MISSING: Final = object()
 
 
 async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) -> str | None:
-    """Why a tool must not run; `None` where it may.
+    """Return why a tool must not run; `None` if it may.
 
     Raises:
         Suspended: The answer comes with the next request.
@@ -62,13 +62,13 @@ async def confirm(tool: Tool, arguments: Mapping[str, Any], context: Context) ->
 
 
 def _form(title: str) -> dict[str, Any]:
-    """One box to tick: clients refuse forms that ask for nothing."""
+    """Return one box to tick: clients refuse forms that ask for nothing."""
     box = {"type": "boolean", "title": f"Run {clean(title)}", "description": "Without this, nothing happens."}
     return {"type": "object", "properties": {_FIELD: box}, "required": [_FIELD]}
 
 
 def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
-    """The user's decision; a form that is sent without a tick is a no."""
+    """Return the user's decision; a form that is sent without a tick is a no."""
     if result.action != "accept":
         return result.action
     content = result.content or {}
@@ -78,7 +78,8 @@ def _read(schema: Mapping[str, Any], result: ElicitResult) -> str:
 
 
 def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[str, Any]) -> str:
-    """What the user is asked: the manifest's words with the arguments in them, else the tool and its arguments.
+    """Return what the user is asked: the manifest's words with the arguments in them, otherwise the tool and its
+    arguments.
 
     All that there is is shown, or said to be left out: also arguments that the manifest's words do not name.
     """
@@ -99,7 +100,7 @@ def _message(tool: Tool, title: str, template: str | None, arguments: Mapping[st
 
 
 def _argument(properties: Mapping[str, Any], arguments: Mapping[str, Any], name: str) -> Any:
-    """An argument; where it was not sent, its default."""
+    """Return an argument; where it was not sent, its default."""
     declared: Json = properties.get(name)
     default = declared.get("default", _MISSING) if isinstance(declared, dict) else _MISSING
     return arguments.get(name, default)

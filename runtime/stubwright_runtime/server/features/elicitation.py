@@ -47,7 +47,7 @@ class Ask:
         return await self._input_requests.ask(name, request, types.ElicitResult, read, FORM)
 
     def _shape(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The schema as the client's revision has forms. Raises InvalidAnswer."""
+        """Return the schema as the client's revision has forms. Raises InvalidAnswer."""
         asked = _form_for(schema, self._input_requests.revision)
         if asked is None and self._input_requests.can(FORM):
             raise InvalidAnswer(
@@ -91,7 +91,7 @@ FORM: Final = "elicitation.form"
 
 
 def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
-    """The request for an answer in a form. The schema goes out as it is."""
+    """Return the request for an answer in a form. The schema goes out as it is."""
     params = types.ElicitRequestFormParams(message=clean(message), requested_schema=cast("dict[str, Any]", schema))
     return types.ElicitRequest(params=params)
 
@@ -109,7 +109,7 @@ def _refusal(action: str) -> Declined | Cancelled:
 
 
 def _form_for(schema: Mapping[str, Any], revision: str) -> Mapping[str, Any] | None:
-    """The schema of a form for this revision; `None` where the revision has no form that asks for as much.
+    """Return the schema of a form for this revision; `None` if the revision has no form that asks for as much.
 
     Before 2025-11-25, choices with titles are an `enum` with `enumNames`, and nobody can choose several: such a field
     is left out, unless it is required (MCP 2025-06-18, client/elicitation, "Requested Schema").

@@ -156,7 +156,7 @@ class Handles(Generic[_State, _Id]):
         return typed_id
 
     async def get(self, handle_id: _Id) -> Handle[_State, _Id]:
-        """A handle of the caller's. Reading it is use, as `idle` counts it.
+        """Return a handle of the caller's. Reading it is use, as `idle` counts it.
 
         Raises:
             UnknownHandle: The caller has none with this id.
@@ -211,12 +211,12 @@ class Handles(Generic[_State, _Id]):
         return UnknownHandle(f"This {self._kind.noun} {explanation}.")
 
     def _encode(self, created: datetime, state: Any) -> bytes:
-        """What is kept of a handle."""
+        """Return what is kept of a handle."""
         record = {"owner": self._bound.principal.key, "created": created.timestamp(), "state": state}
         return json.dumps(record, ensure_ascii=False).encode()
 
     def _check(self, state: object) -> Any:
-        """A state as JSON. Raises InvalidState."""
+        """Return a state as JSON. Raises InvalidState."""
         data = state.model_dump(mode="json") if isinstance(state, Model | Root) else state
         if violations := self._bound.registry.validator(self._kind.name).find_errors(data, "state"):
             raise InvalidState(f"no state of a {self._kind.noun}:\n" + "\n".join(violations))
@@ -234,11 +234,11 @@ class CallHandles:
         self._bound = bound
 
     def __contains__(self, name: str) -> bool:
-        """Whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
+        """Tell whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""
         return self._pointer(name) is not None
 
     def _model(self, kind: str) -> Any:
-        """The class of the states of a kind; `None` where they are plain JSON."""
+        """Return the class of the states of a kind; `None` if they are plain JSON."""
         raise NotImplementedError
 
     def _kind(self, name: str) -> Handles[Any, Any]:
@@ -286,7 +286,7 @@ class HandleRegistry:
         self._validators: dict[str, Validator] = {}
 
     async def bind(self, tool: Tool, arguments: Mapping[str, Any], principal: Principal) -> Bound | Outcome:
-        """The handles of a call, those among its arguments looked up; or why the call cannot go on.
+        """Return the handles of a call, those among its arguments looked up; or why the call cannot go on.
 
         Args:
             tool: The tool.
@@ -319,7 +319,7 @@ class HandleRegistry:
         return bound
 
     async def broken(self, tool: Tool, outcome: Outcome, bound: Bound) -> list[str]:
-        """What is wrong with the ids in a result: each is that of a handle that the caller has.
+        """Return what is wrong with the ids in a result: each is that of a handle that the caller has.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -336,7 +336,7 @@ class HandleRegistry:
         ]
 
     async def find(self, kind: _Kind, handle_id: str, bound: Bound) -> Handle[Any, Any] | None:
-        """A handle of the caller's, whose state is JSON; `None` where there is none.
+        """Return a handle of the caller's, whose state is JSON; `None` if there is none.
 
         Raises:
             StateLost: The store cannot be reached.
@@ -356,7 +356,7 @@ class HandleRegistry:
         return Handle(handle_id, stored["state"], created, expires, record.version)
 
     def unknown(self, kind: str, principal: Principal) -> str:
-        """What is told of a handle that is not there: that, and which tools make one that the caller may use."""
+        """Return what is told of a handle that is not there: that, and which tools make one that the caller may use."""
         scopes, listed = self._host.scopes, self._host.lists.by_name["tools"]
         makers = [
             name
@@ -367,7 +367,7 @@ class HandleRegistry:
         return f"is unknown or has expired{hint}"
 
     def validator(self, kind: str) -> Validator:
-        """What says whether a state is one of a kind's, compiled when it is first asked for."""
+        """Return what says whether a state is one of a kind's, compiled when it is first asked for."""
         if kind not in self._validators:
             state = self._host.package.manifest["handles"][kind]["state"]
             self._validators[kind] = compile_package_validator(self._host.package, state)
@@ -376,25 +376,25 @@ class HandleRegistry:
     async def _find_all(
         self, ids: Iterable[tuple[str, str]], bound: Bound
     ) -> dict[tuple[str, str], Handle[Any, Any] | None]:
-        """The handles with these kinds and ids, each looked up once."""
+        """Return the handles with these kinds and ids, each looked up once."""
         distinct = [*dict.fromkeys(ids)]
         handles = await asyncio.gather(*(self.find(self.kinds[kind], handle_id, bound) for kind, handle_id in distinct))
         return dict(zip(distinct, handles, strict=True))
 
 
 def _key(owner: str, handle_id: str) -> str:
-    """What a handle is kept by. Nobody else finds it, nor keeps it from being idle by looking for it."""
+    """Return what a handle is kept by. Nobody else finds it, nor keeps it from being idle by looking for it."""
     return json.dumps([owner, handle_id])
 
 
 def _ids(tool: Tool, side: handle_ids.Side, value: object) -> dict[str, tuple[str, str]]:
-    """The ids in a value, with their kinds, by where they stand."""
+    """Return the ids in a value, with their kinds, by where they stand."""
     kinds = handle_ids.find_ids(tool, side, value)
     return {pointer: (kind, handle_ids.get_at(value, pointer)) for pointer, kind in kinds.items()}
 
 
 def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
-    """The tools whose results have a handle; where some take none of that kind, these alone."""
+    """Return the tools whose results have a handle; where some take none of that kind, these alone."""
     candidates: list[tuple[str, bool]] = []
     for tool in tools:
         declared: Mapping[str, Mapping[str, str]] = tool.extension.get("handles") or {}
@@ -405,7 +405,9 @@ def _makers(kind: str, tools: Iterable[Tool]) -> list[str]:
 
 
 def _trust(auth: Mapping[str, Any] | None) -> str:
-    """What tells the handles of one `auth` from those of another: whoever changes it, has none of those before."""
+    """Return what tells the handles of one `auth` from those of another: whoever changes it, has none of those
+    before.
+    """
     if not auth:
         return ""
     text = json.dumps([auth.get("issuer"), auth.get("audience")])
@@ -413,7 +415,7 @@ def _trust(auth: Mapping[str, Any] | None) -> str:
 
 
 def _place(pointer: str) -> str:
-    """A place as people write it."""
+    """Return a place as people write it."""
     path = ""
     for step in split_pointer(pointer):
         path += f"[{step}]" if step.isdecimal() and path else f".{step}" if path else step

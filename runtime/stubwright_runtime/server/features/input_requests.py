@@ -173,7 +173,7 @@ class InputRequests:
         self._answers.setdefault(key, answer.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     async def save(self) -> None:
-        """What `once` gave is among what is done; rounds that outlive the process keep it here."""
+        """Keep what `once` gave, if rounds outlive the process; it is among what is done already."""
 
     @property
     def in_handshake_era(self) -> bool:
@@ -181,7 +181,9 @@ class InputRequests:
         return not Revision.of(self.revision).has("stateless")
 
     def can(self, capability: str) -> bool:
-        """Whether the client declared a capability, such as `elicitation.url` or `sampling`, that its revision has."""
+        """Tell whether the client declared a capability, such as `elicitation.url` or `sampling`, that its revision
+        has.
+        """
         feature = _SINCE.get(capability)
         if feature is not None and not Revision.of(self.revision).has(feature):
             return False
@@ -195,7 +197,7 @@ class InputRequests:
     async def ask(
         self, key: str, request: types.ServerRequest, result: type[_Result], read: Callable[[_Result], _T], needs: str
     ) -> _T:
-        """The answer to one question.
+        """Return the answer to one question.
 
         Args:
             key: What the question is called; the second of that name is `NAME.2`.
@@ -242,7 +244,7 @@ class InputRequests:
         raise Suspended
 
     async def once(self, key: str, function: Callable[[], Any]) -> Any:
-        """What `function` gives, which is called once in all rounds of the request.
+        """Return what `function` gives, which is called once in all rounds of the request.
 
         Raises:
             TypeError: That is no JSON.
@@ -263,7 +265,7 @@ class InputRequests:
         return self._done[key]
 
     async def url_question(self, elicitation: str | None = None) -> str | None:
-        """The id of a question that opens a URL, which the client is going to be told by that all is done there.
+        """Return the id of a question that opens a URL, which the client is going to be told by that all is done there.
 
         From 2026-07-28 on there is none. Raises ValueError where there is a question with this id already.
         """
@@ -300,7 +302,7 @@ class InputRequests:
         self._pending[needed.name] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     async def settle(self, handle: Callable[[], Awaitable[_T]]) -> _T | None:
-        """What `handle` gives; `None` where it waits for answers."""
+        """Return what `handle` gives; `None` if it waits for answers."""
         try:
             result = await handle()
         except BaseException as error:
@@ -315,7 +317,7 @@ class InputRequests:
         return None
 
     async def run(self, handle: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """What `handle` gives; or, where it waits for answers, what asks the client for them."""
+        """Return what `handle` gives; or, where it waits for answers, what asks the client for them."""
         if (result := await self.settle(handle)) is not None:
             return result
         state = {"mark": new_nonce(), **self.state, "asked": [*self._pending]}
@@ -347,7 +349,9 @@ class InputRequests:
 
 
 def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationError) -> types.ServerRequest:
-    """The same question once more, which says what was wrong with the answer: to the user, else in its `_meta`."""
+    """Return the same question once more, which says what was wrong with the answer: to the user, otherwise in its
+    `_meta`.
+    """
     import mcp_types as types
 
     why = _describe(error)
@@ -360,7 +364,7 @@ def _ask_again(request: types.ServerRequest, error: InvalidAnswer | ValidationEr
 
 
 def _describe(error: InvalidAnswer | ValidationError) -> str:
-    """What is wrong with an answer, without its values and without words of a library about itself."""
+    """Return what is wrong with an answer, without its values and without words of a library about itself."""
     if isinstance(error, InvalidAnswer):
         return clean(str(error))
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS]
@@ -370,26 +374,26 @@ def _describe(error: InvalidAnswer | ValidationError) -> str:
 
 
 def is_suspended(error: BaseException) -> bool:
-    """Whether a handler was left because it waits for answers, in a group of tasks or alone."""
+    """Tell whether a handler was left because it waits for answers, in a group of tasks or alone."""
     if is_group(error):
         return all(is_suspended(each) for each in error.exceptions)
     return isinstance(error, Suspended)
 
 
 def inner(error: BaseException, kind: type[_Error]) -> _Error | None:
-    """The first exception of a kind, in a group of tasks or alone."""
+    """Return the first exception of a kind, in a group of tasks or alone."""
     return next(iter(all_inner(error, kind)), None)
 
 
 def all_inner(error: BaseException, kind: type[_Error]) -> list[_Error]:
-    """All exceptions of a kind, in a group of tasks or alone."""
+    """Return all exceptions of a kind, in a group of tasks or alone."""
     if is_group(error):
         return [match for each in error.exceptions for match in all_inner(each, kind)]
     return [error] if isinstance(error, kind) else []
 
 
 def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitRequestURLParams:
-    """What asks to open a URL. Raises ValueError where that is none of the web."""
+    """Return what asks to open a URL. Raises ValueError if that is none of the web."""
     if not url.startswith(("https://", "http://")):
         raise ValueError(f"{url!r} is not an http or https URL")
     import mcp_types as types
@@ -398,7 +402,7 @@ def url_params(url: str, message: str, elicitation: str | None) -> types.ElicitR
 
 
 def url_required(name: str, url: str, message: str, elicitation: str | None) -> UrlRequired:
-    """What to raise where a request cannot go on before the user has been at a URL.
+    """Return what to raise where a request cannot go on before the user has been at a URL.
 
     Raises:
         ValueError: The URL is none of the web.
@@ -409,7 +413,8 @@ def url_required(name: str, url: str, message: str, elicitation: str | None) -> 
 
 
 def waits(error: BaseException) -> bool:
-    """Whether a handler was left because its request waits for the client, or by an `MCPError`, which is its answer.
+    """Tell whether a handler was left because its request waits for the client, or by an `MCPError`, which is its
+    answer.
 
     Raises:
         MissingCapability: It asked what the client cannot answer, perhaps several things at once.
@@ -421,7 +426,7 @@ def waits(error: BaseException) -> bool:
 
 
 def mcp_error(error: BaseException) -> MCPError | None:
-    """The `MCPError` that a handler raised. Where the SDK is not loaded, nobody can have made one."""
+    """Return the `MCPError` that a handler raised. Where the SDK is not loaded, nobody can have made one."""
     exceptions = loaded("mcp.shared.exceptions")
     return None if exceptions is None else inner(error, exceptions.MCPError)
 
@@ -449,7 +454,7 @@ class InputRequestRunner:
         self._store = store
 
     async def answer(self, answer: Answer, request: Request) -> dict[str, Any]:
-        """The result of a request; or, where it waits for answers, what asks the client for them.
+        """Return the result of a request; or, where it waits for answers, what asks the client for them.
 
         Raises:
             ProtocolError: It asks what the client cannot answer, or its state was sent before.
@@ -480,7 +485,9 @@ class InputRequestRunner:
             raise ProtocolError(raised.error.code, clean(raised.error.message), data) from error
 
     async def _decode_state(self, state: str | None, request: Request) -> dict[str, Any] | None:
-        """What a state holds, which is good this once; its seal was opened before. It is refused as a broken one is."""
+        """Return what a state holds, which is good this once; its seal was opened before. It is refused as a broken one
+        is.
+        """
         if state is None:
             return None
         decoded: dict[str, Any] = json.loads(state)

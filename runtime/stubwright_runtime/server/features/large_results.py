@@ -45,7 +45,7 @@ class Store:
         self._entries: dict[str, Entry] = {}
 
     def keep(self, data: bytes, mime_type: str) -> str | None:
-        """The URI of what is kept from now on, for who asks now; None where it is too large.
+        """Return the URI of what is kept from now on, for who asks now; None if it is too large.
 
         The oldest of the same principal goes first, and where all have too much, the oldest of who has most.
         """
@@ -65,7 +65,7 @@ class Store:
         return uri
 
     def read(self, uri: str) -> Entry | None:
-        """What is kept under a URI, for who asks now."""
+        """Return what is kept under a URI, for who asks now."""
         if not uri.startswith(_PREFIX):
             return None
         self._forget()
@@ -79,7 +79,7 @@ class Store:
         return sum(len(self._entries[uri].data) for uri in uris)
 
     def _is_over(self, uris: list[str], more: int, share: int) -> bool:
-        """Whether so many more bytes are too many beside these results, or these are too many already."""
+        """Tell whether so many more bytes are too many beside these results, or these are too many already."""
         if not uris:
             return False
         return len(uris) >= self._most // share or self._size(uris) + more > self._most_bytes // share
@@ -90,7 +90,7 @@ class Store:
 
 
 def principal() -> Principal:
-    """Who asks: the client, issuer and subject of the access token; None where there is no authentication."""
+    """Return who asks: the client, issuer and subject of the access token; None if there is no authentication."""
     token = access_token()
     if token is None:
         return None

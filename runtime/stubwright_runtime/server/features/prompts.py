@@ -33,7 +33,7 @@ class Prompts:
         self._package = package
 
     def needed(self) -> list[Needed]:
-        """The methods that the handlers must have."""
+        """Return the methods that the handlers must have."""
         return [
             Needed(row.method, (f"args: {row.args_name}", "ctx: Context"), "Messages")
             for row in self._package.prompts.values()
@@ -41,7 +41,7 @@ class Prompts:
         ]
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The list."""
+        """Return the list."""
         return {"prompts": {name: wire for name, (wire, _) in self._package.entries("prompts").items()}}
 
     def answers(self, host: Host) -> Mapping[str, Answer]:
@@ -57,7 +57,7 @@ class _Getting:
     host: Host
 
     async def get(self, request: Request) -> dict[str, Any]:
-        """A prompt, filled in with the caller's arguments."""
+        """Return a prompt, filled in with the caller's arguments."""
         name: str = request.params["name"]
         if not self.host.offers(request, "prompts", name):
             raise ProtocolError(INVALID_PARAMS, f"Unknown prompt: {clean(name)}")
@@ -84,7 +84,7 @@ class _Getting:
         return {"messages": messages} if described is None else {"description": described, "messages": messages}
 
     def _filled(self, message: Mapping[str, Any], arguments: Mapping[str, str]) -> dict[str, Any]:
-        """A message of the manifest, with the arguments in it."""
+        """Return a message of the manifest, with the arguments in it."""
         annotations = message.get("annotations")
         content = {**self._content(message, arguments), **({"annotations": annotations} if annotations else {})}
         return {"role": message.get("role", "user"), "content": content}
@@ -118,7 +118,7 @@ class _Getting:
 
 
 def _render_messages(value: object, extent: Extent) -> list[dict[str, Any]]:
-    """What a handler gave, as it goes on the wire."""
+    """Return what a handler gave, as it goes on the wire."""
     parts = value if is_list(value) else [value]
     return [_render(part, extent) for part in parts]
 

@@ -36,7 +36,7 @@ class Resources:
         self._package = package
 
     def needed(self) -> list[Needed]:
-        """The methods that the handlers must have."""
+        """Return the methods that the handlers must have."""
         own = [row.method for row in self._package.resources.values() if row.method is not None]
         return [Needed(method, ("ctx: Context",), "ResourceContents") for method in own] + [
             Needed(row.method, (f"args: {row.params_name}", "ctx: Context"), "ResourceContents")
@@ -44,7 +44,7 @@ class Resources:
         ]
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The two lists."""
+        """Return the two lists."""
         return {
             section: {key: wire for key, (wire, _) in self._package.entries(section).items()}
             for section in ("resources", "resourceTemplates")
@@ -58,7 +58,7 @@ class Resources:
 
 @cache
 def _parsed(template: str) -> UriTemplate:
-    """A URI template, ready to match."""
+    """Return a URI template, ready to match."""
     from mcp.shared.uri_template import UriTemplate
 
     return UriTemplate.parse(template)
@@ -76,7 +76,7 @@ class _Reading:
     host: Host
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """The contents of what a URI leads to."""
+        """Return the contents of what a URI leads to."""
         uri: str = request.params["uri"]
         listing = self.host.lists.by_name["resources"]
         contents = None
@@ -105,7 +105,7 @@ class _Reading:
         return {}
 
     def _read_large_result(self, uri: str) -> list[dict[str, Any]] | None:
-        """A result of a tool that was too large for its answer."""
+        """Return a result of a tool that was too large for its answer."""
         entry = STORE.read(uri)
         if entry is None:
             return None
@@ -147,7 +147,7 @@ class _Reading:
         return await self.host.handled(handler, read, model.model_validate(values), context=context)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
-        """The first template that is there for the caller and fits a URI, with the values of its variables."""
+        """Return the first template that is there for the caller and fits a URI, with the values of its variables."""
         for row in self.package.templates.values():
             if self.host.offers(request, "resourceTemplates", row.uri):
                 values = _parsed(row.uri).match(uri)
@@ -157,13 +157,13 @@ class _Reading:
 
 
 def not_found(uri: str, revision: str) -> ProtocolError:
-    """The error for a URI that leads nowhere: up to 2025-11-25 with a code of its own (server/resources)."""
+    """Return the error for a URI that leads nowhere: up to 2025-11-25 with a code of its own (server/resources)."""
     code = INVALID_PARAMS if Revision.of(revision).has("stateless") else RESOURCE_NOT_FOUND
     return ProtocolError(code, f"Resource not found: {clean(uri)}", {"uri": uri})
 
 
 def _contents(value: object, uri: str, mime_type: str | None, extent: Extent) -> list[dict[str, Any]] | None:
-    """What a handler gave, as it goes on the wire; `None` is no such resource."""
+    """Return what a handler gave, as it goes on the wire; `None` is no such resource."""
     if value is None:
         return None
     parts = value if is_list(value) else [value]

@@ -42,7 +42,7 @@ def conversation(
     tools: Sequence[Tool] | None,
     tool_choice: ToolChoice | None,
 ) -> CreateMessageRequest:
-    """The request for a message of the client's model; for the arguments see `Context.sample`."""
+    """Return the request for a message of the client's model; for the arguments see `Context.sample`."""
     turns = (
         [SamplingMessage(role="user", content=TextContent(type="text", text=clean(messages)))]
         if isinstance(messages, str)
@@ -64,14 +64,14 @@ def conversation(
 async def sample(
     input_requests: InputRequests, key: str, request: CreateMessageRequest
 ) -> CreateMessageResult | CreateMessageResultWithTools:
-    """What the client's model writes. Raises MissingCapability."""
+    """Return what the client's model writes. Raises MissingCapability."""
     if request.params.tools is None:
         return await input_requests.ask(key, request, CreateMessageResult, _same, "sampling")
     return await input_requests.ask(key, request, CreateMessageResultWithTools, _same, "sampling.tools")
 
 
 async def roots(input_requests: InputRequests, key: str) -> list[Root]:
-    """The folders that the client lets the server work in. Raises MissingCapability."""
+    """Return the folders that the client lets the server work in. Raises MissingCapability."""
     return await input_requests.ask(key, ListRootsRequest(), ListRootsResult, lambda result: result.roots, "roots")
 
 

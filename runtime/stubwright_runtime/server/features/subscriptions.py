@@ -121,7 +121,7 @@ class Subscriptions:
             stream.close()
 
     async def greet(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """A middleware: take note of a handshake, since from then on a client may keep what it reads."""
+        """Take note of a handshake, as a middleware, since from then on a client may keep what it reads."""
         result = await call_next(ctx)
         if ctx.method == "initialize":  # what the connection is known by is set when this is done, at once
             asyncio.get_running_loop().call_soon(self._greeted, ctx, self._changes.count)
@@ -132,7 +132,7 @@ class Subscriptions:
         wants.since = changes if wants.since is None else wants.since
 
     def level(self, ctx: ServerRequestContext[Any, Any]) -> LogLevel | None:
-        """The least level that the caller wants; `None` where it wants no messages."""
+        """Return the least level that the caller wants; `None` if it wants no messages."""
         if Revision.of(ctx.protocol_version).has("stateless"):
             level = (ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
             return level if level in LOG_LEVELS else None
@@ -193,7 +193,7 @@ class Subscriptions:
             leave()
 
     def _of(self, ctx: ServerRequestContext[Any, Any]) -> Wants:
-        """What a connection wants, kept by its handshake, which lives as long and has no other public name."""
+        """Return what a connection wants, kept by its handshake, which lives as long and has no other public name."""
         connection = ctx.session.client_params
         if connection is None:
             return Wants()

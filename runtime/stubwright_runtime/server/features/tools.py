@@ -35,7 +35,7 @@ class Calls:
         self._package = package
 
     def needed(self) -> list[Needed]:
-        """The methods of the handlers."""
+        """Return the methods of the handlers."""
         return [
             Needed(
                 tool.method,
@@ -47,11 +47,11 @@ class Calls:
         ]
 
     def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-        """The list."""
+        """Return the list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
     def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
-        """What a call goes through, most of it as far as the manifest asks for it."""
+        """Yield what a call goes through, most of it as far as the manifest asks for it."""
         if "rateLimit" in self._package.policies:
             with Extra("rates", "`policy.rateLimit`"):
                 from ...policy.rates import Rates
@@ -65,7 +65,7 @@ class Calls:
             yield set_arguments
 
     def _limits(self) -> Iterator[Step]:
-        """How long a call may take, how large it may be, and how many there may be at once."""
+        """Yield how long a call may take, how large it may be, and how many there may be at once."""
         if not self._package.policies.isdisjoint(_LIMITS):
             from ...policy.limits import Limits
 
@@ -112,7 +112,7 @@ class Calls:
         return {"tools/call": call}
 
     def _why_not(self, name: str, host: Host, request: Request) -> str:
-        """Why a tool is not there for a caller, which the caller is not told."""
+        """Return why a tool is not there for a caller, which the caller is not told."""
         if name not in self._package.tools:
             return "unknown_tool"
         if request.tools is not None and name not in request.tools:

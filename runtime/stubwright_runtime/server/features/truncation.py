@@ -65,17 +65,17 @@ class Truncation:
         self._left_out: list[str] = []
 
     def json(self, value: Json, *place: str) -> str:
-        """A value as JSON; `place` is where it stands, step by step."""
+        """Return a value as JSON; `place` is where it stands, step by step."""
         return self._json(value, place, 0)
 
     def words(self, value: Json, *place: str) -> str:
-        """A value inside of a sentence: a text without quotes, all else as JSON."""
+        """Return a value inside of a sentence: a text without quotes, all else as JSON."""
         if not isinstance(value, str):
             return self.json(value, *place)
         return self._cut(value, _escape_text, "characters", place)
 
     def left_out(self) -> str:
-        """What is not shown, in a line of its own; nothing where all is shown."""
+        """Return what is not shown, in a line of its own; nothing if all is shown."""
         if not self._left_out:
             return ""
         named = self._left_out[:_PLACES]
@@ -105,7 +105,7 @@ class Truncation:
     def _entries(
         self, size: int, noun: str, braces: str, each: Callable[[int], str], place: tuple[str, ...], level: int
     ) -> str:
-        """The entries of an object or a list, or both ends of them."""
+        """Return the entries of an object or a list, or both ends of them."""
         most = self._measure.entries if level < self._measure.levels else 0
         nouns = noun if size == 1 else f"{noun}s"
         self._count(len(braces) + 2 * min(size, most))
@@ -120,7 +120,7 @@ class Truncation:
         return f"{braces[0]}{', '.join(shown)}{braces[1]}"
 
     def _cut(self, text: str, write: Callable[[str], str], what: str, place: tuple[str, ...]) -> str:
-        """A text, or both ends of it."""
+        """Return a text, or both ends of it."""
         most = self._measure.characters
         if len(text) <= most:
             shown = write(text)
@@ -143,7 +143,7 @@ class Truncation:
 
 
 def truncate(write: Callable[[Truncation], str]) -> str:
-    """What `write` makes of values, by the first measure by which it is short enough; and what that leaves out.
+    """Return what `write` makes of values, by the first measure by which it is short enough; and what that leaves out.
 
     Args:
         write: Puts values into words with an `Abridged`. It is called for each measure.
@@ -168,7 +168,7 @@ def _escape_text(text: str) -> str:
 
 
 def _show_invisible(text: str) -> str:
-    """A text in which nothing is invisible: such characters are escaped, and rows of spaces are counted."""
+    """Return a text in which nothing is invisible: such characters are escaped, and rows of spaces are counted."""
     if text.isprintable() and _SUSPECT.search(text) is None:
         return text
     if not text.isprintable():
@@ -182,6 +182,6 @@ def _escape(character: str) -> str:
 
 
 def _pointer(place: tuple[str, ...]) -> str:
-    """A place as a JSON Pointer (RFC 6901), whose steps are cut."""
+    """Return a place as a JSON Pointer (RFC 6901), whose steps are cut."""
     steps = (_escape_text(step[:_STEP]) + ("…" if len(step) > _STEP else "") for step in place)
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

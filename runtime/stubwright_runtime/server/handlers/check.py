@@ -29,7 +29,7 @@ def optional(method: _Function) -> _Function:
 
 
 def find_method(handlers: object, name: str) -> Any:
-    """The method that was written for `name`; `None` where there is none but the interface's own."""
+    """Return the method that was written for `name`; `None` if there is none but the interface's own."""
     method = getattr(handlers, name, None)
     return None if getattr(method, _MARK, False) is True else method
 
@@ -82,7 +82,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
 
 
 def explain_abstract(needed: Sequence[Needed], handlers: type) -> str | None:
-    """Why `handlers` cannot be instantiated, where its methods are missing; else `None`."""
+    """Return why `handlers` cannot be instantiated, where its methods are missing; otherwise `None`."""
     lacking: frozenset[str] = getattr(handlers, "__abstractmethods__", frozenset())
     missing = [entry for entry in needed if entry.name in lacking]
     return _list_stubs(f"{handlers.__name__} lacks", missing) if missing else None
@@ -98,7 +98,7 @@ def _is_around(method: Callable[..., object]) -> bool:
 
 
 def _takes(method: Callable[..., object], count: int) -> bool:
-    """Whether the method takes so many positional arguments and needs no others."""
+    """Tell whether the method takes so many positional arguments and needs no others."""
     function = method.__func__ if isinstance(method, MethodType) else None
     if isinstance(function, FunctionType):  # a thousand signatures would be felt at start
         code = function.__code__

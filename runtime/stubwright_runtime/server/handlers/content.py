@@ -54,7 +54,7 @@ def text(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> TextContent:
-    """A block of text.
+    """Return a block of text.
 
     Args:
         text: The text.
@@ -78,7 +78,7 @@ def image(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ImageContent:
-    """An image.
+    """Return an image.
 
     Args:
         data: The file's bytes, the same in base64 (`str`), or where it lies (`Path`).
@@ -110,7 +110,7 @@ def audio(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> AudioContent:
-    """A sound. Clients of 2024-11-05, which does not know sounds, get it as an embedded resource.
+    """Return a sound. Clients of 2024-11-05, which does not know sounds, get it as an embedded resource.
 
     Args:
         data: The file's bytes, the same in base64 (`str`), or where it lies (`Path`).
@@ -147,7 +147,7 @@ def link(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> ResourceLink:
-    """A link to a resource. Clients before 2025-06-18, which does not know links, get its URI as text.
+    """Return a link to a resource. Clients before 2025-06-18, which does not know links, get its URI as text.
 
     Args:
         uri: An absolute URI.
@@ -192,7 +192,7 @@ def embedded(
     last_modified: datetime | str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> EmbeddedResource:
-    """A resource, contents and all: either `text` or `blob`.
+    """Return a resource, contents and all: either `text` or `blob`.
 
     Args:
         uri: An absolute URI.

@@ -45,7 +45,7 @@ class Example:
     given: dict[str, Any]
 
     def __str__(self) -> str:
-        """What pytest calls its test."""
+        """Return what pytest calls its test."""
         return f"{self.tool.name}: {self.name}"
 
     @property
@@ -73,7 +73,7 @@ class Examples:
         self._package = package
 
     def __iter__(self) -> Iterator[Example]:
-        """Each example, in the manifest's order."""
+        """Yield each example, in the manifest's order."""
         for tool in self._package.tools.values():
             for number, given in enumerate(tool.extension.get("examples") or (), 1):
                 yield Example(tool, given.get("name") or f"example {number}", given)
@@ -124,7 +124,7 @@ class Examples:
 
 
 async def _call(package: Package, handlers: object, example: Example) -> CallToolResult:
-    """The result of the call, read by no schema but the server's own."""
+    """Return the result of the call, read by no schema but the server's own."""
     import mcp
     from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_entered(handlers: object) -> TypeIs[AbstractAsyncContextManager[Any, Any]]:
-    """Whether handlers are an async context manager."""
+    """Tell whether handlers are an async context manager."""
     return isinstance(handlers, AbstractAsyncContextManager)
 
 

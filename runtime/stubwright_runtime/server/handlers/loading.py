@@ -45,7 +45,7 @@ class Handwritten:
     option: str = "--handlers"
 
     def load(self) -> object:
-        """The handlers that `module:name` leads to: looked for in the working folder first, then as Python does.
+        """Return the handlers that `module:name` leads to: looked for in the working folder first, then as Python does.
 
         With Python's own `-P`, which a client's entry may have, the working folder is left out.
 

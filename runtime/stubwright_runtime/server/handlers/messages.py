@@ -15,17 +15,17 @@ Messages: TypeAlias = str | ContentBlock | PromptMessage | Sequence[PromptMessag
 
 
 def user(content: str | ContentBlock) -> PromptMessage:
-    """A message of the user."""
+    """Return a message of the user."""
     return PromptMessage(role="user", content=_block(content))
 
 
 def assistant(content: str | ContentBlock) -> PromptMessage:
-    """A message of the assistant."""
+    """Return a message of the assistant."""
     return PromptMessage(role="assistant", content=_block(content))
 
 
 def as_message(part: object) -> PromptMessage:
-    """A message, or a block as one of the user. Raises TypeError."""
+    """Return a message, or a block as one of the user. Raises TypeError."""
     if isinstance(part, PromptMessage):
         return part
     if isinstance(part, ContentBlock):

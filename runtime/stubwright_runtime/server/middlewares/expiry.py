@@ -22,17 +22,17 @@ clock = time.time
 
 
 def seconds_left(token: AccessToken | None) -> float | None:
-    """How long a token still holds; `None` where it does not say."""
+    """Return how long a token still holds; `None` if it does not say."""
     return None if token is None or token.expires_at is None else max(0.0, token.expires_at - clock())
 
 
 def own_seconds_left() -> float | None:
-    """The same for the token of the request that is being answered."""
+    """Return the same for the token of the request that is being answered."""
     return seconds_left(access_token())
 
 
 async def end_stream_in_time(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """A middleware: a request whose client can come back for the answer has a stream for as long as its token holds.
+    """End the stream of a request with its caller's token, as a middleware, if its client can come back for the answer.
 
     What was called goes on, and its answer is kept for the client. Where a client cannot come back, the stream stays.
     """

@@ -26,7 +26,7 @@ class InFlight:
     """A middleware of the server that can end the requests it passes on."""
 
     def __init__(self) -> None:
-        """No request is under way."""
+        """Begin with no request under way."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended: set[asyncio.Task[Any]] = set()
 

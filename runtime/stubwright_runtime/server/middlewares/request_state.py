@@ -61,7 +61,7 @@ class EncryptedRequestState:
         return await self._pass(exchange, lambda _params: _given(result))
 
     async def _pass(self, exchange: Exchange, answer: Callable[[Mapping[str, Any]], Awaitable[Result]]) -> Result:
-        """What `answer` gives, between the SDK's decryption and its encryption."""
+        """Return what `answer` gives, between the SDK's decryption and its encryption."""
         from mcp.shared.exceptions import MCPError
 
         async def call_next(decrypted: Any) -> Any:

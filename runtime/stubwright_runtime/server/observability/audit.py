@@ -127,7 +127,7 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """No more will come for now."""
+        """Note that no more records will come for now."""
         ...
 
 
@@ -288,7 +288,7 @@ class AuditHook:
 
 
 def shows_arguments(package: Package) -> bool:
-    """Whether the manifest lets records have the values of arguments."""
+    """Tell whether the manifest lets records have the values of arguments."""
     settings: Mapping[str, Any] = package.manifest.get("audit") or {}
     return bool(settings.get("arguments"))
 

@@ -62,7 +62,7 @@ class AuditFile:
         return True
 
     def close(self) -> None:
-        """Nothing: each line is written at once."""
+        """Do nothing: each line is written at once."""
 
     def _write(self, data: bytes) -> None:
         self._follow(data)
@@ -98,7 +98,7 @@ class AuditFile:
 
 
 def line(record: CallRecord) -> bytes:
-    """A record as a line of JSON."""
+    """Return a record as a line of JSON."""
     fields: dict[str, Any] = {name: getattr(record, name) for name in record.__slots__}
     fields["time"] = _format_time(record.time)
     if record.arguments is None:
@@ -111,7 +111,7 @@ def _encode(fields: dict[str, Any]) -> bytes:
 
 
 def _format_time(when: datetime) -> str:
-    """A time as RFC 3339 has it."""
+    """Return a time as RFC 3339 has it."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

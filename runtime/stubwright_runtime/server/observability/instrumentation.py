@@ -133,7 +133,7 @@ class Instrumentation:
 
 
 def recorder(package: Package, audit: Audit) -> Recorder:
-    """What records the calls of a package's server.
+    """Return what records the calls of a package's server.
 
     Raises:
         OSError: The file cannot be opened.
@@ -145,7 +145,7 @@ def recorder(package: Package, audit: Audit) -> Recorder:
 
 
 def _internal_error(exchange: Exchange, call_state: CallState | None, error: Exception) -> ProtocolError:
-    """What a caller is told of an exception that should not be there."""
+    """Return what a caller is told of an exception that should not be there."""
     reference_id = reference()
     log().error("%s failed (reference %s)", exchange.method, reference_id, exc_info=error)
     if call_state is not None:
@@ -154,14 +154,14 @@ def _internal_error(exchange: Exchange, call_state: CallState | None, error: Exc
 
 
 def _is_over(result: Result, error: BaseException | None) -> bool:
-    """Whether a call has ended; else the server waits for an answer, which comes with another request."""
+    """Tell whether a call has ended; otherwise the server waits for an answer, which comes with another request."""
     if isinstance(error, ProtocolError):
         return error.code != URL_ELICITATION_REQUIRED
     return result is None or result.get("resultType") != "input_required"
 
 
 def _why(error: BaseException) -> tuple[Ending, str]:
-    """How a call ended that gave no result."""
+    """Return how a call ended that gave no result."""
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):

@@ -145,7 +145,7 @@ class Telemetry:
         _SESSIONS.record(seconds, {key: value for key, value in metric.items() if key != "mcp.method.name"})
 
     def _knows(self, attributes: dict[str, AttributeValue]) -> bool:
-        """Whether a request is about what there is, so that its name is one of few."""
+        """Tell whether a request is about what there is, so that its name is one of few."""
         tool, prompt = attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.prompt.name")
         if (
             tool is not None and self._package.resolve_alias(str(tool)) not in self._package.tools

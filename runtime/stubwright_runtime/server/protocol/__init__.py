@@ -1,1 +1,1 @@
-"""Messages of clients and to them: what is wrong with them, and who wants which. No input or output, nothing of the SDK."""
+"""Messages of clients and to them: what is wrong with them, and who wants which; without I/O, and without the SDK."""

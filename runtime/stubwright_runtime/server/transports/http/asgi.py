@@ -59,7 +59,7 @@ def package_app(
     toolset: str | None = None,
     **options: Unpack[HttpOptions],
 ) -> Starlette:
-    """The server of a package as an ASGI application.
+    """Return the server of a package as an ASGI application.
 
     Args:
         package: The package.
@@ -95,7 +95,7 @@ def asgi_app(
     stateless: bool = False,
     health: bool = False,
 ) -> Starlette:
-    """The server as an ASGI application, whose `state.server` it is.
+    """Return the server as an ASGI application, whose `state.server` it is.
 
     Args:
         core: The server.

@@ -145,7 +145,9 @@ class Authentication:
     async def _find_lacking(
         self, principal: Principal, receive: Receive
     ) -> tuple[Receive, Sequence[str], Sequence[Mapping[str, Any]]]:
-        """What gives a request again that was read, the scopes that its caller lacks, and the calls that need them."""
+        """Return what gives a request again that was read, the scopes that its caller lacks, and the calls that need
+        them.
+        """
         received: list[Message] = []
         body = bytearray()
         while len(body) <= _LARGEST:
@@ -171,7 +173,7 @@ class Authentication:
         return again, tuple(dict.fromkeys(scope for _, scopes in lacking for scope in scopes)), calls
 
     def _is_current(self, token: AccessToken) -> bool:
-        """Whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
+        """Tell whether a token holds now and here, as far as the verifier says; as the SDK's own middleware looks."""
         if token.expires_at is not None and token.expires_at < time.time():
             return False
         return not self._audiences or token.resource is None or _strip_slash(token.resource) in self._audiences
@@ -189,5 +191,5 @@ class Authentication:
 
 
 def _strip_slash(url: str) -> str:
-    """A URL without the slash that some write at its end."""
+    """Return a URL without the slash that some write at its end."""
     return url.removesuffix("/")

@@ -102,7 +102,7 @@ class Conversations:
         self._ready, self._over = asyncio.Event(), asyncio.Event()
 
     def __len__(self) -> int:
-        """How many sessions the SDK has opened by itself."""
+        """Return how many sessions the SDK has opened by itself."""
         return self._manager.own
 
     async def start(self, context: Context) -> None:
@@ -274,5 +274,5 @@ async def _ignore(_message: Message) -> None:
 
 
 def _caller() -> str:
-    """Who sent the request that is being answered."""
+    """Return who sent the request that is being answered."""
     return current(over_http=True, user=ANONYMOUS).key

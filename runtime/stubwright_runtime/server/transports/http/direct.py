@@ -106,7 +106,7 @@ class Response(NamedTuple):
 
     @classmethod
     def of(cls, status: int, body: bytes, session: Session | None = None) -> Response:
-        """An answer in JSON, in a session."""
+        """Return an answer in JSON, in a session."""
         headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
         if session is not None:
             headers = (*headers, (b"mcp-session-id", session.id.encode()))
@@ -159,7 +159,7 @@ class DirectHttp:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """The length of a stay in which requests are answered."""
+        """Answer requests during the block."""
         async with self._core.lifespan():
             self._context = copy_context()
             if not self._is_direct:
@@ -194,7 +194,7 @@ class DirectHttp:
         return self._is_direct and not is_observed()
 
     def head(self, headers: Headers) -> Head | None:
-        """What the headers of a POST say; `None` where the SDK has to look at them."""
+        """Return what the headers of a POST say; `None` if the SDK has to look at them."""
         return read_head(headers, self._hosts, self._origins)
 
     async def _post(self, head: Head, scope: Scope, receive: Receive, send: Send) -> None:
@@ -239,7 +239,7 @@ class DirectHttp:
         owner: Owner = None,
         peer: Peer | None = None,
     ) -> Awaitable[Response | None] | None:
-        """What answers a whole request whose head is plain, or hands it over; `None` where it is the SDK's.
+        """Return what answers a whole request whose head is plain, or hands it over; `None` if it is the SDK's.
 
         Args:
             head: What its headers say.
@@ -420,7 +420,7 @@ class DirectHttp:
         return not session.has_conversation
 
     def _named(self, scope: Scope) -> Session | None:
-        """The session that a request names, where it is one of the direct path's, and the caller's."""
+        """Return the session that a request names, where it is one of the direct path's, and the caller's."""
         names = [value for key, value in scope["headers"] if key == b"mcp-session-id"]
         return self._sessions.of(names[0].decode("latin-1"), _owner(scope)) if len(names) == 1 else None
 
@@ -503,7 +503,7 @@ def _peer(head: Head, scope: Scope) -> Peer:
 
 
 def _owner(scope: Scope) -> Owner:
-    """The principal of a request, as sessions are bound to it; `None` where it has no token."""
+    """Return the principal of a request, as sessions are bound to it; `None` if it has no token."""
     user = scope.get("user")
     if user is None:
         return None
@@ -513,7 +513,7 @@ def _owner(scope: Scope) -> Owner:
 
 
 def _replay(message: Message, receive: Receive) -> Receive:
-    """What gives a message that was received again, and then what comes after it."""
+    """Return what gives a message that was received again, and then what comes after it."""
     waiting = [message]
 
     async def again() -> Message:

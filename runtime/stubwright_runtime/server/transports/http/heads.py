@@ -89,7 +89,7 @@ class Allowed:
 
 @lru_cache(256)
 def _accepts(value: bytes) -> bool:
-    """Whether a client takes both JSON and a stream of events."""
+    """Tell whether a client takes both JSON and a stream of events."""
     kinds = {kind.split(b";")[0].strip().lower() for kind in value.split(b",")}
     return {b"application/json", b"text/event-stream"} <= kinds
 
@@ -105,7 +105,7 @@ def with_plain_type(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes,
 
 
 def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
-    """What the headers of a POST say; `None` where the SDK has to look at them."""
+    """Return what the headers of a POST say; `None` if the SDK has to look at them."""
     said: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _ASKED:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def routes(core: Core) -> list[Route]:
-    """The routes: 200 where all is well, else 503."""
+    """Return the routes: 200 where all is well, otherwise 503."""
     is_closed = _needs_state(core.package)
 
     async def livez(_request: Request) -> JSONResponse:
@@ -38,7 +38,7 @@ def routes(core: Core) -> list[Route]:
 
 
 def _needs_state(package: Package) -> bool:
-    """Whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
+    """Tell whether the server refuses calls while its state is lost (`onStateLoss: closed`)."""
     policies: list[dict[str, Any]] = [tool.policy for tool in package.tools.values()]
     is_closed = any(policy.get("rateLimit") and policy.get("onStateLoss") != "open" for policy in policies)
     return is_closed or package.has_handles or package.has_tasks

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tuple[ASGIApp, list[BaseRoute]]:
-    """The endpoint for callers with a token.
+    """Return the endpoint for callers with a token.
 
     Args:
         endpoint: Answers them.
@@ -49,19 +49,21 @@ def protect(endpoint: ASGIApp, core: Core, verifier: TokenVerifier | None) -> tu
 
 
 def _verifier(auth: Mapping[str, Any]) -> TokenVerifier:
-    """What checks access tokens as the manifest says."""
+    """Return what checks access tokens as the manifest says."""
     from ....policy.tokens import Tokens
 
     return Tokens(auth)
 
 
 def _metadata(core: Core, auth: Mapping[str, Any], resource: AnyHttpUrl) -> list[Route]:
-    """Where clients read who issues tokens for this server, and which scopes there are (RFC 9728)."""
+    """Return the routes that say who issues tokens for this server, and which scopes there are (RFC 9728)."""
     scopes = auth.get("requiredScopes") if core.scopes is None else core.scopes.every
     name = core.identity.get("title") or core.identity["name"]
     return create_protected_resource_routes(resource, [_url(auth["issuer"])], list(scopes or ()) or None, name)
 
 
 def _url(text: str) -> AnyHttpUrl:
-    """A URL as it is written: `https://example.com` gets no slash at its end, which another issuer would have."""
+    """Return a URL as it is written: `https://example.com` gets no slash at its end, which another issuer would
+    have.
+    """
     return TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True)).validate_python(text)

@@ -55,7 +55,7 @@ class Session:
 
     @contextmanager
     def in_use(self) -> Generator[None, None, None]:
-        """The length of a request, in which the session does not end by itself."""
+        """Keep the session from ending by itself during the block."""
         self._under_way += 1
         try:
             yield
@@ -64,7 +64,7 @@ class Session:
             self._last = asyncio.get_running_loop().time()
 
     def idle_since(self) -> float:
-        """When its last request ended, by the event loop's clock; infinite while one is under way."""
+        """Return when its last request ended, by the event loop's clock; infinite while one is under way."""
         return math.inf if self._under_way else self._last
 
 
@@ -100,7 +100,7 @@ class Sessions:
         self._open: dict[str, Session] = {}
 
     def is_full(self) -> bool:
-        """Whether no more may be opened."""
+        """Tell whether no more may be opened."""
         return len(self._open) + self._others() >= self._most
 
     def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
@@ -118,7 +118,7 @@ class Sessions:
         return session
 
     def of(self, name: str, owner: Mapping[str, Any] | None) -> Session | None:
-        """The session with an id, where it is the caller's."""
+        """Return the session with an id, where it is the caller's."""
         session = self._open.get(name)
         return session if session is not None and session.owner == owner else None
 
@@ -171,5 +171,5 @@ def _key(owner: Mapping[str, Any] | None) -> str:
 
 
 def _size(client: Client) -> int:
-    """The bytes that a session costs."""
+    """Return the bytes that a session costs."""
     return count_bytes("", client.opening or b"")

@@ -173,7 +173,7 @@ class Connection:
         self._due.remove(run.id)
 
     async def _converse(self) -> Conversation:
-        """The SDK's connection, which knows what the client has said so far."""
+        """Return the SDK's connection, which knows what the client has said so far."""
         async with self._beginning:
             if self._conversation is None:
                 from .conversation import Conversation

@@ -139,7 +139,7 @@ class _Outgoing:
             self._due.remove(answered)
 
     async def aclose(self) -> None:
-        """Nothing to do: others write there, too."""
+        """Do nothing: others write there, too."""
 
     async def __aenter__(self) -> Self:
         """Begin."""
@@ -171,7 +171,7 @@ class _Questions:
             self._open.pop(repr(message.id), None)
 
     def closed(self) -> list[JSONRPCError]:
-        """What the server is given in the place of the answers, since the client has disconnected."""
+        """Return what the server is given in the place of the answers, since the client has disconnected."""
         self._is_closed = True
         error = ErrorData(code=CONNECTION_CLOSED, message=_GONE)
         return [JSONRPCError(jsonrpc="2.0", id=request_id, error=error) for request_id in self._open.values()]

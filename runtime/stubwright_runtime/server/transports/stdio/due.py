@@ -17,7 +17,7 @@ class Due:
         self._changed = asyncio.Event()
 
     def add(self, request: str | int) -> None:
-        """A request has come."""
+        """Note that a request has come."""
         self._waiting.add(repr(request))
 
     def remove(self, request: object) -> None:

@@ -85,7 +85,7 @@ def _flush_lines() -> Generator[None, None, None]:
 
 @asynccontextmanager
 async def lines_of(descriptor: int, take: Callable[[Line], bool]) -> AsyncGenerator[AsyncIterator[Line], None]:
-    """What comes in, without threads from a pipe, through one from anything else.
+    """Yield what comes in, without threads from a pipe, through one from anything else.
 
     Args:
         descriptor: Where it comes in.
@@ -159,7 +159,7 @@ class _Lines(asyncio.Protocol):
             self._transport.pause_reading()
 
     async def waiting(self) -> AsyncIterator[Line]:
-        """The lines that were not taken at once; while one is looked at, the next ones wait."""
+        """Yield the lines that were not taken at once; while one is looked at, the next ones wait."""
         while True:
             self._is_busy = True
             while self._waiting:
@@ -219,6 +219,6 @@ def _set(future: asyncio.Future[None]) -> None:
 
 
 def _is_pipe(descriptor: int) -> bool:
-    """Whether the event loop can wait for it."""
+    """Tell whether the event loop can wait for it."""
     mode = os.fstat(descriptor).st_mode
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))

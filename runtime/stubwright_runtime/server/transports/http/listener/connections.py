@@ -70,7 +70,7 @@ class Bounds:
 
     @classmethod
     def of(cls, most: int | None, each: int | None) -> Bounds:
-        """The bounds that are asked for; by default half of the descriptors, and half of that for one address.
+        """Return the bounds that are asked for; by default half of the descriptors, and half of that for one address.
 
         Args:
             most: In all; None is the default.
@@ -81,7 +81,7 @@ class Bounds:
 
 
 def _descriptors() -> int:
-    """How many descriptors the process may have open."""
+    """Return how many descriptors the process may have open."""
     if sys.platform == "win32":
         return 2 * MOST
     import resource
@@ -152,11 +152,13 @@ class Connections:
         self._dropped = Tally(log(), "connections closed: %d, because no complete request arrived in time")
 
     def protocol(self, **options: Any) -> Connection:
-        """What speaks HTTP on a new connection."""
+        """Return what speaks HTTP on a new connection."""
         return self._kind(self, **options)
 
     def admit(self, connection: Connection, address: str) -> bool:
-        """Whether a new connection may stay; if so, it is counted. One that keeps the server waiting makes room."""
+        """Tell whether a new connection may stay; if so, it is counted. One that keeps the server waiting makes
+        room.
+        """
         bounds = self.bounds
         is_over = bounds.each is not None and self._of[address] >= bounds.each
         if is_over and not self._make_room(self._waiting_of[address]):
@@ -171,7 +173,7 @@ class Connections:
         return True
 
     def left(self, connection: Connection) -> None:
-        """A connection is closed."""
+        """Note that a connection is closed."""
         self.heard(connection)
         address = self._open.pop(connection, None)
         if address is not None:
@@ -180,13 +182,13 @@ class Connections:
                 del self._of[address], self._waiting_of[address]
 
     def waits(self, connection: Connection) -> None:
-        """A connection keeps the server waiting from now on, unless it does so already."""
+        """Note that a connection keeps the server waiting from now on, unless it does so already."""
         if connection in self._open:
             self._waiting.add(connection)
             self._waiting_of[self._open[connection]].add(connection)
 
     def heard(self, connection: Connection) -> None:
-        """A connection does not keep the server waiting any more."""
+        """Note that a connection does not keep the server waiting any more."""
         if connection in self._open:
             self._waiting.remove(connection)
             self._waiting_of[self._open[connection]].remove(connection)
@@ -249,7 +251,7 @@ class Corked:
             self._transport.write(b"".join(waiting))
 
     def __getattr__(self, name: str) -> Any:
-        """What else the transport has."""
+        """Return what else the transport has."""
         return getattr(self._transport, name)
 
 
@@ -375,7 +377,7 @@ class Connection(asyncio.Protocol):
             super().shutdown()  # type: ignore[misc]  # uvicorn's protocols have it
 
     def has_all_of(self, scope: Mapping[str, Any]) -> bool:
-        """Whether a request has come with all of its body."""
+        """Tell whether a request has come with all of its body."""
         cycle: RequestResponseCycle | None = getattr(self, "cycle", None)
         return cycle is not None and cycle.scope is scope and not cycle.more_body
 
@@ -441,7 +443,7 @@ class Connection(asyncio.Protocol):
 
 
 def _connection_kind() -> type[Connection]:
-    """What parses HTTP: httptools, which the extra `server` brings, or else h11."""
+    """Return what parses HTTP: httptools, which the extra `server` brings, or else h11."""
     try:
         from .parsing_c import HttptoolsConnection
     except ImportError:
@@ -466,6 +468,6 @@ def tell_of_errors(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def protocol_class(connections: Connections) -> type[asyncio.Protocol]:
-    """What uvicorn takes for the class of what speaks HTTP."""
+    """Return what uvicorn takes for the class of what speaks HTTP."""
     make: Callable[..., asyncio.Protocol] = connections.protocol
     return cast("type[asyncio.Protocol]", make)

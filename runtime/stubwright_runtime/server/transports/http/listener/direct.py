@@ -88,7 +88,7 @@ class Endpoint:
             return messages.pop() if messages else {"type": "http.disconnect"}
 
         async def send(message: Message) -> None:
-            """Nobody hears it."""
+            """Drop what is said: the client is gone."""
 
         scope = {
             "type": "http",

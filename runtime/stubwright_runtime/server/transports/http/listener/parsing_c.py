@@ -33,7 +33,7 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             self.send_400_response("Invalid HTTP request received.")
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Note that a head begins."""
         self._is_in_head, self._unfinished = True, 0
         super().on_message_begin()
 
@@ -42,6 +42,6 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """A head has ended."""
+        """Note that a head has ended."""
         self._is_in_head = False
         super().on_headers_complete()

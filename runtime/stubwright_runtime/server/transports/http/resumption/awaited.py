@@ -62,7 +62,7 @@ class Awaited:
 
     @contextmanager
     def waiting(self, session: str) -> Generator[asyncio.Event, None, None]:
-        """An event that is set when a session may have another message; whoever waits clears it."""
+        """Yield an event that is set when a session may have another message; whoever waits clears it."""
         woken = asyncio.Event()
         self._waiting[session].add(woken)
         try:

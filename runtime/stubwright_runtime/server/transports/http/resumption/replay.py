@@ -80,7 +80,7 @@ class Archive:
         self._sessions = count(1)
 
     def session(self, principal: str = "", events: int = _EVENTS, size: int = _SESSION) -> Replay:
-        """The store of a new session of a principal; what it keeps goes when the store itself does."""
+        """Return the store of a new session of a principal; what it keeps goes when the store itself does."""
         session = _Session(next(self._sessions), principal)
         numbers: deque[int] = deque()
         store = Replay(self, session, numbers, events, size)
@@ -114,12 +114,12 @@ class Archive:
         self._drop(session.principal, (session.number, number))
 
     def stream_of(self, session: _Session, number: int) -> str | None:
-        """The stream of a message that is kept."""
+        """Return the stream of a message that is kept."""
         event = self.get(session, number)
         return None if event is None else event.stream
 
     def get(self, session: _Session, number: int) -> _Event | None:
-        """A message that is kept."""
+        """Return a message that is kept."""
         return self._events.get(session.principal, _NONE).get((session.number, number))
 
     def _drop(self, principal: str, key: _Key) -> None:
@@ -184,18 +184,18 @@ class Sent(JSONRPCNotification):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The message with this text."""
+        """Return the message with this text."""
         message = cls(jsonrpc="2.0", method="")
         message._text = text
         return message
 
     def model_dump_json(self, **_options: Any) -> str:
-        """The text."""
+        """Return the text."""
         return self._text
 
 
 def text_of(message: JSONRPCMessage) -> bytes | None:
-    """A message as it is sent; one that cannot be sent cannot be sent again either."""
+    """Return a message as it is sent; one that cannot be sent cannot be sent again either."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:

@@ -78,7 +78,7 @@ class _Stream:
         return json.dumps([self.principal, self.session, number, self.name])
 
     def id(self, number: _Number) -> str:
-        """What the client is told to come back with; after the answer, nothing comes."""
+        """Return what the client is told to come back with; after the answer, nothing comes."""
         return f"{self.session}.{number}/{self.name}"
 
 
@@ -175,7 +175,8 @@ class _Place(NamedTuple):
 
 
 async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | None:
-    """The stream of an event and its number there; `None` where who asks now was sent no such event. Raises StateLost.
+    """Return the stream of an event and its number there; `None` if who asks now was sent no such event. Raises
+    StateLost.
 
     That takes three short looks, whatever the id is and however much is kept.
     """
@@ -189,7 +190,7 @@ async def _locate(store: Store, last_event_id: str) -> tuple[_Stream, int] | Non
 
 
 async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
-    """Where the message after that one is, as far as it is kept; else the answer. Raises StateLost."""
+    """Return where the next message is, if it is kept; otherwise where the answer is. Raises StateLost."""
     for place in (number + 1, _ANSWER):
         key = stream.key(place)
         if (size := await store.size(_KIND, key)) is not None:
@@ -198,7 +199,7 @@ async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
 
 
 async def _read(store: Store, key: str) -> str | None:
-    """The text of a message that is kept. Raises StateLost."""
+    """Return the text of a message that is kept. Raises StateLost."""
     record = await store.get(_KIND, key)
     return None if record is None else record.data.decode()
 
@@ -241,7 +242,7 @@ class Resumption:
                 await send(message)
 
     async def _find(self, last: str) -> tuple[_Stream, int] | None:
-        """What a client can be told the rest of."""
+        """Return what a client can be told the rest of."""
         try:
             position = await _locate(self._store, last)
         except StateLost:
