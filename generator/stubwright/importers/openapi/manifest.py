@@ -97,7 +97,7 @@ def make_manifest(
     _prune(draft)
     count = len(draft["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    notes += _note_unsecured(draft.get("apis") or {}, unsaid)
+    notes += _note_unsecured(draft.get("apis") or {}, unsaid, api_list)
     notes += [*checked.notes, *_note_variables(draft.get("apis") or {}, api_list.bases)]
     unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
     sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
@@ -169,13 +169,18 @@ def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Ma
     return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
 
 
-def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str]) -> list[str]:
-    """A note on the APIs of which the document does not say how to authenticate."""
-    names = [f"`{name}`" for name, api in api_entries.items() if name in unsaid and "auth" not in api]
+def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
+    """A note on the APIs of which the document does not say how to authenticate, with what to write."""
+    names = [name for name, api in api_entries.items() if name in unsaid and "auth" not in api]
     if not names:
         return []
-    note = f"the document declares no security, so calls to {_list_names(names)} have no credentials; if the API needs"
-    return [f"{note} some, import it with `--auth`, or write `overlay: {{apis: {{NAME: {{auth: …, security: …}}}}}}`"]
+    described = _list_names([f"`{scheme}`" for scheme in api_list.list_schemes()])
+    declared = f"requires none of its security schemes ({described})" if described else "declares no security"
+    listed = _list_names([f"`{name}`" for name in names])
+    bearer = f"{{token: {{type: bearer, env: {apis.make_variable(api_list.name, 'token')}}}}}"
+    overlay = f"overlay: {{apis: {{{names[0]}: {{auth: {bearer}, security: [[token]]}}}}}}"
+    what = f"the document {declared}, so calls to {listed} have no credentials; if the API needs some"
+    return [f"{what}, import it with `--auth bearer` or another `--auth`, or write `{overlay}`"]
 
 
 def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
