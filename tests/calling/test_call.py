@@ -18,6 +18,8 @@ import pytest
 
 from command_line import stubwright
 from processes import running
+from stubwright.calling import listings
+from stubwright.importers.live import ServerListing
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]
@@ -364,6 +366,14 @@ def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:
 
 
 # --- Lists ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("reads", "words"), [(True, "read-only"), (False, "destructive, idempotent")])
+def test_a_list_shows_no_hint_that_means_nothing(reads: bool, words: str) -> None:
+    hints = {"readOnlyHint": reads, "destructiveHint": not reads, "idempotentHint": True}
+    tool = {"name": "t", "description": "Does it.", "inputSchema": {"type": "object"}, "annotations": hints}
+    listing = ServerListing("2025-11-25", {"name": "s", "version": "1"}, {}, {"tools": [tool]})
+    assert re.search(rf"Does it\. \({words}, [0-9]+ tokens\)", listings.show(listing))
 
 
 def test_a_list_shows_what_there_is_and_what_it_costs(desk: Path, url: str) -> None:

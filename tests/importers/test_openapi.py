@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,18 +46,85 @@ def test_a_document_becomes_a_manifest(tmp_path: Path, update: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "hints"),
+    ("method", "reads", "repeats"),
     [
-        ("get", {"readOnlyHint": True}),
-        ("head", {"readOnlyHint": True}),
-        ("post", {}),
-        ("put", {"idempotentHint": True}),
-        ("patch", {}),
-        ("delete", {"destructiveHint": True, "idempotentHint": True}),
+        ("get", True, True),
+        ("head", True, True),
+        ("options", True, True),
+        ("post", False, False),
+        ("put", False, True),
+        ("patch", False, False),
+        ("delete", False, True),
     ],
 )
-def test_annotations_follow_from_the_method(method: str, hints: dict[str, bool], tmp_path: Path) -> None:
-    assert operation(tmp_path, {}, method=method)["annotations"] == {**hints, "openWorldHint": True}
+def test_annotations_follow_from_the_method(method: str, reads: bool, repeats: bool, tmp_path: Path) -> None:
+    hints = {"readOnlyHint": reads, "destructiveHint": not reads, "idempotentHint": repeats, "openWorldHint": True}
+    annotations = operation(tmp_path, {"summary": "X"}, method=method)["annotations"]
+    assert annotations == {"title": "X", **hints}
+
+
+def test_one_note_names_what_is_guessed_of_posts(tmp_path: Path) -> None:
+    paths = {f"/{name}": {"post": {"operationId": name}} for name in ("find", "add")}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {**paths, "/c": {"put": {}}}})
+    (note,) = made.guesses
+    assert "a guess for 2 tools, which POST;" in note
+    corrected = yaml.safe_load(note.split("`")[-2])
+    assert corrected == {"overlay": {"tools": {"find": {"annotations": {"destructiveHint": False}}}}}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], "paths": {"/c": {"put": {}}}})
+    assert made.guesses == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "title"),
+    [
+        ({"summary": "List all pets."}, "List all pets"),
+        ({"summary": " List\n all pets ", "description": "Pages."}, "List all pets"),
+        ({"summary": "word " * 40}, f"{'word ' * 15}word…"),
+        ({"description": "Pages of them."}, "Read pets of owners, by id"),
+        ({"summary": "."}, "Read pets of owners, by id"),
+        ({}, "Read pets of owners, by id"),
+    ],
+)
+def test_each_tool_has_a_title(told: dict[str, str], title: str, tmp_path: Path) -> None:
+    parameters = [{"name": "id", "in": "path", "required": True, "schema": {}}]
+    tool = operation(tmp_path, {**told, "parameters": parameters}, path="/v1/owners/{id}/pets")
+    assert tool["title"] == tool["annotations"]["title"] == title
+    assert tool["description"]
+
+
+LONG = "retrieve_all_of_the_archived_and_deleted_purchase_orders_of_a_customer_by_date"
+CAMEL = "retrieveAllOfTheArchivedAndDeletedPurchaseOrdersOfACustomerByDate"
+
+
+@pytest.mark.parametrize(
+    ("server", "prefix", "wire_id", "name"),
+    [
+        ("acme", "", LONG, "retrieve_all_of_the_archived_and_deleted"),
+        ("acme", "v2_legacy_", LONG, "v2_legacy_retrieve_all_of_the_archived_and"),
+        ("acme", "", CAMEL, "retrieveAllOfTheArchivedAndDeletedPurchase"),
+        ("a server with a name of its own", "", LONG, "retrieve_all_of_the_archived_and_deleted_purchase_orders"),
+        ("acme", "", "x" * 90, "x" * 46),
+    ],
+)
+def test_a_long_name_is_cut_at_a_word_for_clients_that_prefix_it(
+    server: str, prefix: str, wire_id: str, name: str, tmp_path: Path
+) -> None:
+    others = {"/b": {"get": {"operationId": "other"}}}
+    document = {"info": {"title": server, "version": "1"}, "servers": [{"url": "https://h.example"}]}
+    paths = {"/a": {"get": {"operationId": wire_id}}}
+    for more in ({}, others):  # neighbours change nothing
+        made = imported(tmp_path, {**document, "paths": {**more, **paths}}, Selection(prefix=prefix))
+        tool = made.manifest["tools"][-1]["name"]
+        assert re.fullmatch(re.escape(name) + "_[0-9a-f]{6}", tool), tool
+        assert len(tool) <= 64
+        assert len(f"mcp__{server}__{tool}") <= 64 or len(server) > 25
+
+
+def test_a_name_that_fits_is_not_cut(tmp_path: Path) -> None:
+    fitting = "a_" * 26 + "b"  # mcp__acme__ has 11 characters
+    document = {"info": {"title": "acme", "version": "1"}, "servers": [{"url": "https://h.example"}]}
+    made = imported(tmp_path, {**document, "paths": {"/a": {"get": {"operationId": fitting}}}})
+    assert [tool["name"] for tool in made.manifest["tools"]] == [fitting]
 
 
 def test_without_an_operation_id_the_name_is_the_method_and_the_path(tmp_path: Path) -> None:

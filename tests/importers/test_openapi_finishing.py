@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from command_line import stubwright
 from fake_api import Asked, api
@@ -201,3 +202,25 @@ def test_a_document_without_security_is_a_note(security: Any, is_told: bool, tmp
     document: dict[str, Any] = {"servers": [{"url": "https://h.example"}], "paths": {"/x": {"get": {}}}}
     made = imported(tmp_path, {**document, "security": security})
     assert any("the document declares no security" in note for note in made.notes) == is_told
+
+
+def test_schemes_that_cannot_be_read_are_not_named(tmp_path: Path) -> None:
+    document = {"paths": {"/x": {"get": {}}}, "security": None, "components": {"$ref": "#/nowhere"}}
+    made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], **document})
+    assert any(note.startswith("the document declares no security, so calls to") for note in made.notes)
+
+
+def test_the_note_says_what_to_write(tmp_path: Path) -> None:
+    document: dict[str, Any] = {
+        "servers": [{"url": "https://h.example"}],
+        "paths": {"/x": {"get": {}}},
+        "security": None,
+        "components": {"securitySchemes": {"own": {"type": "http", "scheme": "basic"}}},
+    }
+    (note,) = imported(tmp_path, document).notes
+    assert note.startswith("the document requires none of its security schemes (`own`), so calls to `sample` have no")
+    *_, option, _, _, _, overlay, _ = note.split("`")
+    chosen = imported(tmp_path, document, None, Options(auth=Auth.parse("bearer"))).manifest["apis"]["sample"]
+    assert option == "--auth bearer"
+    written = yaml.safe_load(overlay)["overlay"]["apis"]["sample"]
+    assert written == {"auth": chosen["auth"], "security": chosen["security"]}

@@ -49,6 +49,40 @@ def test_parts_that_exclude_each_other_are_one_object_that_is_closed(whole: dict
     assert any("forbid each other's properties" in note for note in made.notes)
 
 
+SIZED: dict[str, Any] = {**SIZE, "required": ["size"]}
+WEIGHT: dict[str, Any] = {"type": "object", "properties": {"weight": {"type": "number"}}, "required": ["weight"]}
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+@pytest.mark.parametrize(
+    ("common", "alternatives"),
+    [
+        ({**NAME, **CLOSED}, [{**SIZED, **CLOSED}, {"$ref": "#/components/schemas/Weight"}]),
+        ({"$ref": "#/components/schemas/Name"}, [SIZED, WEIGHT]),
+        (NAME, [{**SIZED, **CLOSED}, {"$ref": "#/components/schemas/Weight"}]),
+    ],
+)
+def test_alternatives_that_exclude_what_they_add_to_are_parts_too(
+    common: Any, alternatives: list[Any], keyword: str, tmp_path: Path
+) -> None:
+    shared = {"Name": {**NAME, **CLOSED}, "Weight": {**WEIGHT, **CLOSED}}
+    schema, made = input_of(tmp_path, {"allOf": [common, {keyword: alternatives}]}, **shared)
+    validator = Validator({key: value for key, value in schema.items() if key != "schemas"})
+    assert validator.find_errors({"name": "a", "size": 1}) == []
+    assert validator.find_errors({"name": "a", "weight": 1.5}) == []
+    assert validator.find_errors({"name": "a"}) != []
+    assert validator.find_errors({"name": "a", "size": 1, "other": 1}) != []
+    assert any("forbid each other's properties" in note for note in made.notes)
+    assert not any("accept no call" in note for note in made.notes)
+
+
+def test_closed_alternatives_that_add_nothing_are_left_as_they_are(tmp_path: Path) -> None:
+    kinds = [{**NAME, **CLOSED, "minProperties": 1}, {**SIZE, **CLOSED, "minProperties": 1}]
+    schema, made = input_of(tmp_path, {"allOf": [{"type": "object"}, {"oneOf": kinds}]})
+    assert schema["allOf"][1] == {"oneOf": kinds}
+    assert not any("forbid" in note for note in made.notes)
+
+
 def test_parts_that_agree_are_left_as_they_are(tmp_path: Path) -> None:
     whole = {"allOf": [{"$ref": "#/components/schemas/Name"}, {"required": ["name"]}]}
     schema, made = input_of(tmp_path, whole, Name={**NAME, **CLOSED})

@@ -148,6 +148,7 @@ def _describe(section: Section, entry: Mapping[str, Any], needs: Sequence[str]) 
     summary = first if len(first) <= _SUMMARY else f"{first[: _SUMMARY - 1]}…"
     hints = entry.get("annotations") if section is TOOLS else None
     said = [word for hint, word in _HINTS.items() if isinstance(hints, dict) and hints.get(hint) is True]
+    said = ["read-only"] if "read-only" in said else said  # the other hints mean nothing then
     said += [f"needs {', '.join(f'`{scope}`' for scope in needs)}"] if needs else []
     said.append(f"{tokens.of(entry):,} tokens")
     yield f"      {summary}{' ' if summary else ''}({', '.join(said)})"

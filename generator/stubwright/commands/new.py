@@ -103,7 +103,7 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> 
     result = import_.attempt(label, make)
     if result is None:
         raise scaffold.ScaffoldError("nothing was made")
-    print_import(result.summary, [*result.notes, *result.cost])
+    print_import(result.summary, result.all_notes)
     fragment = {key: value for key, value in result.manifest.items() if key != "server"}
     return scaffold.Origin(fragment, result.manifest["server"], command)
 

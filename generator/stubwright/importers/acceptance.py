@@ -54,7 +54,7 @@ class CheckedManifest:
 class ImportResult:
     """What an import gives: a manifest, what is in it in a few words, what was fixed, and `check`'s warnings.
 
-    `cost` says what the list of its tools will cost, and what would save some.
+    `guesses` says what was assumed, and `cost` what the list of its tools will cost, and what would save some.
     """
 
     manifest: Mapping[str, Any]
@@ -62,6 +62,12 @@ class ImportResult:
     notes: tuple[str, ...]
     warnings: int
     cost: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """Everything that the user is told, in this order."""
+        return (*self.notes, *self.guesses, *self.cost)
 
 
 def repair(manifest: Mapping[str, Any]) -> CheckedManifest:

@@ -309,7 +309,7 @@ def _import(
     elif problem := write(Path(arguments.output), text, force=arguments.force):
         _report([problem])
         return 1
-    notes = [*result.notes, *result.cost]
+    notes = [*result.all_notes]
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
         notes.append(f"`stubwright check` has {result.warnings} {word} about what {who} says")

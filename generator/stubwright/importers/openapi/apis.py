@@ -240,11 +240,20 @@ class Apis:
         value = None if at is None else self.documents.follow(at, "`security`").value
         return value if isinstance(value, list) else None
 
-    def _find_scheme(self, name: str) -> dict[str, Json]:
+    def list_schemes(self) -> list[str]:
+        """Return the names of the security schemes that the document describes and that can be read."""
+        try:
+            return [*self._describe_schemes()]
+        except UnsupportedError:
+            return []  # an operation that needs one is left out, with the reason
+
+    def _describe_schemes(self) -> dict[str, Located]:
         components = self.documents.root.get("components")
         holder = None if components is None else self.documents.follow(components, "`components`")
-        described = [] if holder is None else self.documents.entries(holder, "securitySchemes")
-        at = dict(described).get(name)
+        return {} if holder is None else dict(self.documents.entries(holder, "securitySchemes"))
+
+    def _find_scheme(self, name: str) -> dict[str, Json]:
+        at = self._describe_schemes().get(name)
         if at is None:
             raise UnsupportedError(f"it needs the security scheme `{name}`, which is not described")
         at = self.documents.resolve(at)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright import naming as python_names
 from stubwright.importers import acceptance, collisions, cost, large_results
 from stubwright.importers.acceptance import CheckedManifest, ImportResult
-from stubwright.importers.openapi import apis, arguments, descriptions, naming, operations, pages, results
+from stubwright.importers.openapi import apis, arguments, descriptions, hints, naming, operations, pages, results
 from stubwright.importers.openapi.documents import UnsupportedError, explain
 from stubwright.importers.openapi.options import Options
 from stubwright.importers.openapi.schemas import Schemas
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from stubwright.importers.openapi.naming import Selection
     from stubwright.importers.openapi.operations import Operation
     from stubwright.ir import Json
-
-_READING = frozenset({"get", "head", "options", "query"})
-_REPEATABLE = frozenset({"put", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,8 @@ def make_manifest(
     options = options or Options()
     notes: list[str] = []
     server = _make_server(documents, name)
-    wanted = naming.select(operations.list_operations(documents, notes), selection, _list_tags(documents))
+    listed = operations.list_operations(documents, notes)
+    wanted = naming.select(listed, selection, server["name"], _list_tags(documents))
     api_list = apis.Apis(documents, server["name"], options.server, options.auth)
     notes += api_list.note_other_servers()
     schemas = Schemas(documents, _find_taken_stems(server["name"], [wire for wire, *_ in wanted]))
@@ -94,18 +92,19 @@ def make_manifest(
         notes += eased_notes
     draft = {**checked.manifest}
     notes += _note_misfits(converted_tools, checked.listed)
+    guesses = hints.note_guesses([tool["name"] for tool in draft["tools"] if _get_call(tool)["method"] == "POST"])
     unsaid = {http["api"] for http in map(_get_call, draft["tools"]) if "security" not in http}
     _prune(draft)
     count = len(draft["tools"])
     summary = f"{server['name']} {server['version']}: {count} tool{'' if count == 1 else 's'}"
-    notes += _note_unsecured(draft.get("apis") or {}, unsaid)
+    notes += _note_unsecured(draft.get("apis") or {}, unsaid, api_list)
     notes += [*checked.notes, *_note_variables(draft.get("apis") or {}, api_list.bases)]
     unlisted = cost.ToolSizes(checked.listed).measure_outputs()  # no tool of an imported API lists it
     sizes = cost.ToolSizes([{key: tool[key] for key in tool if key != "outputSchema"} for tool in checked.listed])
     results_listed = {tool["name"]: tool["outputSchema"] for tool in checked.listed if "outputSchema" in tool}
     cost_notes = large_results.note(large_results.tokens(results_listed))
     cost_notes += cost.notes(sizes, _find_savings(sizes, options), _group_by_tag(wanted), unlisted)
-    return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes))
+    return ImportResult(draft, summary, tuple(notes), checked.warnings, tuple(cost_notes), tuple(guesses))
 
 
 def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
@@ -170,13 +169,18 @@ def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Ma
     return [f"{what}; such calls are refused, unless `input: lenient` is set for the API or for these tools"]
 
 
-def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str]) -> list[str]:
-    """A note on the APIs of which the document does not say how to authenticate."""
-    names = [f"`{name}`" for name, api in api_entries.items() if name in unsaid and "auth" not in api]
+def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
+    """A note on the APIs of which the document does not say how to authenticate, with what to write."""
+    names = [name for name, api in api_entries.items() if name in unsaid and "auth" not in api]
     if not names:
         return []
-    note = f"the document declares no security, so calls to {_list_names(names)} have no credentials; if the API needs"
-    return [f"{note} some, import it with `--auth`, or write `overlay: {{apis: {{NAME: {{auth: …, security: …}}}}}}`"]
+    described = _list_names([f"`{scheme}`" for scheme in api_list.list_schemes()])
+    declared = f"requires none of its security schemes ({described})" if described else "declares no security"
+    listed = _list_names([f"`{name}`" for name in names])
+    bearer = f"{{token: {{type: bearer, env: {apis.make_variable(api_list.name, 'token')}}}}}"
+    overlay = f"overlay: {{apis: {{{names[0]}: {{auth: {bearer}, security: [[token]]}}}}}}"
+    what = f"the document {declared}, so calls to {listed} have no credentials; if the API needs some"
+    return [f"{what}, import it with `--auth bearer` or another `--auth`, or write `{overlay}`"]
 
 
 def _truncate_descriptions(value: dict[str, Any], most: int) -> None:
@@ -260,13 +264,11 @@ def _convert_tool(
     converted = arguments.make_arguments(operation, schemas, options, keys)
     result = results.make_result(operation, schemas, options)
     target = api_list.find_target(operation)
-    tool: dict[str, Any] = {"name": wire}
-    if operation.description is not None:
-        tool["description"] = operation.description
+    tool: dict[str, Any] = {"name": wire, "title": operation.title, "description": operation.description}
     tool["inputSchema"] = converted.schema
     if result.schema is not None:
         tool["outputSchema"] = result.schema
-    tool["annotations"] = _make_annotations(operation.method)
+    tool["annotations"] = hints.make_annotations(operation.method, operation.title)
     http: dict[str, Any] = {"api": target.api, "method": operation.method.upper(), **converted.http}
     if result.accept is not None:
         http["accept"] = result.accept
@@ -315,19 +317,6 @@ def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
 def _list_names(names: Sequence[str], most: int = 5) -> str:
     more = len(names) - most
     return ", ".join(names) if more <= 1 else f"{', '.join(names[:most])} and {more} more"
-
-
-def _make_annotations(method: str) -> dict[str, bool]:
-    """The hints that follow from the method (RFC 9110, sections 9.2.1 and 9.2.2)."""
-    hints: dict[str, bool] = {}
-    if method in _READING:
-        hints["readOnlyHint"] = True
-    if method == "delete":
-        hints["destructiveHint"] = True
-    if method in _REPEATABLE:
-        hints["idempotentHint"] = True
-    hints["openWorldHint"] = True
-    return hints
 
 
 def _prune(value: dict[str, Any]) -> None:

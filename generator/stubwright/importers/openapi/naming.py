@@ -1,7 +1,8 @@
 """Which operations become tools, and the names of the tools.
 
 Takes operations and what the user asked for; gives each that is wanted a name that every client accepts. A name
-depends on its operation alone, unless two would be the same.
+depends on its operation alone, unless two would be the same; a long one also depends on the names of the server and
+the prefix, since clients put the server's in front.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from stubwright import naming
+from stubwright import naming, targets
 from stubwright.importers.openapi.operations import METHODS
 from stubwright.importers.reading import SourceError
 
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     from stubwright.importers.openapi.operations import Operation
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST = 64
+_LONGEST: Final = 64
+"""Characters of a name that every API takes."""
+
+_SHORTEST: Final = 32
+"""Characters that a name is never cut below; a server with so long a name that this matters should get a shorter."""
+
+_WORD_END: Final = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class SelectionError(SourceError):
@@ -48,13 +55,14 @@ class Selection:
 
 
 def select(
-    operations: Iterable[Operation], selection: Selection, tags: Sequence[str] = ()
+    operations: Iterable[Operation], selection: Selection, server: str, tags: Sequence[str] = ()
 ) -> list[tuple[str, Operation, bool]]:
     """The operations that are wanted, with the names of their tools, and whether another one has the usual name.
 
     Args:
         operations: All operations.
         selection: What the user wants.
+        server: The server's name.
         tags: The tags that the document lists, which are ordered so.
 
     Raises:
@@ -69,7 +77,11 @@ def select(
     if selection.by_tag:
         order = {tag: index for index, tag in enumerate(dict.fromkeys([*tags, *_list_first_tags(wanted)]))}
         wanted.sort(key=lambda operation: order[operation.tags[0]] if operation.tags else len(order))
-    usual_names = [_name_by_tag(operation) if selection.by_tag else _name_by_id(operation) for operation in wanted]
+    longest = _find_longest(server, selection.prefix)
+    usual_names = [
+        _truncate(_name_by_tag(operation) if selection.by_tag else _name_by_id(operation), operation, longest)
+        for operation in wanted
+    ]
     meetings = Counter(usual_names)
     names = set(usual_names)
     named: list[tuple[str, Operation, bool]] = []
@@ -77,9 +89,9 @@ def select(
     for operation, usual_name in zip(wanted, usual_names, strict=True):
         name = usual_name
         if meetings[usual_name] > 1 and any(usual_name == other for other, *_ in named):
-            name = _name_by_path(operation)
+            name = _truncate(_name_by_path(operation), operation, longest)
             if name in names:
-                name = _truncate(f"{name}_{_digest(f'{operation.method} {operation.path}')}", "")
+                name = _add_digest(name, f"{operation.method} {operation.path}", longest)
             names.add(name)
         renames = [key for key in (operation.id, usual_name) if key is not None and key in selection.rename]
         renamed.update(renames)
@@ -120,7 +132,7 @@ def _name_by_tag(operation: Operation) -> str:
     if not tag or [word.lower() for word in naming.words(name)][: len(tag)] == tag:
         return name
     prefix = _REFUSED.sub("_", "_".join(tag)).strip("_")
-    return _truncate(f"{prefix}_{name}", f"{operation.tags[0]} {name}") if prefix else name
+    return f"{prefix}_{name}" if prefix else name
 
 
 def _name_by_id(operation: Operation) -> str:
@@ -128,17 +140,35 @@ def _name_by_id(operation: Operation) -> str:
         return _name_by_path(operation)
     name = _REFUSED.sub("_", operation.id.strip())
     name = name if name == operation.id else name.strip("_")
-    return _truncate(name, operation.id) if name else _name_by_path(operation)
+    return name or _name_by_path(operation)
 
 
 def _name_by_path(operation: Operation) -> str:
     """The method and the words of the path: `get_users_user_id`."""
     words = [word.lower() for word in naming.words(operation.path)]
-    return _truncate(_REFUSED.sub("_", "_".join([operation.method, *words])).strip("_"), operation.path)
+    return _REFUSED.sub("_", "_".join([operation.method, *words])).strip("_")
 
 
-def _truncate(name: str, source: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 7]}_{_digest(source or name)}"
+def _find_longest(server: str, prefix: str) -> int:
+    """Return how long a name may be for clients that put the server's in front, if that leaves enough of it."""
+    rules = [rule.value for rule in targets.TARGETS[targets.PORTABLE].rules if rule.kind == "long name"]
+    fitting = [most - len(form.replace("{server}", server).replace("{tool}", "")) for form, most in rules]
+    longest = min([_LONGEST, *fitting]) - len(prefix)
+    return longest if longest >= _SHORTEST else max(_LONGEST - len(prefix), _SHORTEST)
+
+
+def _truncate(name: str, operation: Operation, longest: int) -> str:
+    """Return a name of at most `longest` characters: its first words, and a digest of what the whole says."""
+    return name if len(name) <= longest else _add_digest(name, operation.id or operation.path, longest)
+
+
+def _add_digest(name: str, source: str, longest: int) -> str:
+    digest = _digest(source)
+    most = longest - len(digest) - 1
+    if len(name) > most:
+        ends = [match.start() for match in _WORD_END.finditer(name, 0, most + 2) if match.start() <= most]
+        name = name[: ends[-1] if ends and ends[-1] >= most // 2 else most]
+    return f"{name}_{digest}"
 
 
 def _digest(text: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from stubwright import http, naming
+from stubwright.importers.openapi import descriptions
 from stubwright.importers.openapi.documents import Located, UnsupportedError, mapping
 from stubwright.importers.openapi.media import is_json
 from stubwright.importers.reading import DocumentError
@@ -39,6 +40,9 @@ _VERBS: Final = {
 }
 _VERSION: Final = re.compile(r"v?\d+([._]\d+)*|api|rest", re.IGNORECASE)
 """Steps of a path that say nothing of what is called."""
+
+_LONGEST_TITLE: Final = 80
+"""Characters of a title; some documents have paragraphs as summaries."""
 
 _UNCALLED = ("trace", "additionalOperations")
 _PLACES = ("path", "query", "header", "cookie")
@@ -106,18 +110,25 @@ class Operation:
         summary = next(iter(texts), "")
         if len(texts) == 2 and list(texts)[1].startswith(summary.rstrip(".")):
             del texts[summary]
-        return "\n\n".join(texts) or describe(self.method, self.path)
+        return "\n\n".join(texts) or f"{describe(self.method, self.path)} ({self.method.upper()} {self.path})."
+
+    @property
+    def title(self) -> str:
+        """Its summary in one line, for people; without one, what its path says."""
+        summary = self.at.field("summary") or self.item.field("summary")
+        line = " ".join(summary.split()).rstrip(".").rstrip() if isinstance(summary, str) else ""
+        return descriptions.truncate(line or describe(self.method, self.path), _LONGEST_TITLE)
 
 
 def describe(method: str, path: str) -> str:
-    """What an operation does, as far as its method and its path say: for models, which choose tools by such words."""
+    """Say what an operation does, as far as its method and its path do: models choose tools by such words."""
     steps = [step for step in path.partition("?")[0].split("/") if step]
     things = [step for step in steps if not http.VARIABLE.search(step) and not _VERSION.fullmatch(step)]
     names = [name for step in steps for name in http.VARIABLE.findall(step)]
     words = " of ".join(" ".join(naming.words(thing)).lower() or thing for thing in reversed(things))
     by = f", by {' and '.join(names)}" if names else ""
     things_named = words or ("what is there" if names else "the root")
-    return f"{_VERBS.get(method, method.upper())} {things_named}{by} ({method.upper()} {path})."
+    return f"{_VERBS.get(method, method.upper())} {things_named}{by}"
 
 
 def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:

@@ -316,6 +316,14 @@ _BESIDE: Final = frozenset({"$ref", "title", "description", "summary"})
 """Keys of a reference that say nothing of what is valid."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of an object: the properties that it names, and whether it forbids all others."""
+
+    names: frozenset[str]
+    is_closed: bool
+
+
 @dataclass(slots=True)
 class _Conversion:
     """One conversion: `uses` collects the names of the shared schemas that it refers to."""
@@ -356,6 +364,12 @@ class _Conversion:
             if (is_part or is_whole) and key == "allOf" and isinstance(entry, list):
                 parts = map(self.schemas.as_parent, at.items(key))
                 converted[key] = [self.schema(part, absent, is_part=True) for part in parts]
+                continue
+            if (is_part or is_whole) and key in self._list_alternatives(at):
+                alternatives = [self.schema(item, absent, is_part=True) for item in at.items(key)]
+                # closed alternatives told themselves apart by what they forbade
+                is_open = not any(self._is_closed(self.schemas.documents.resolve(item)) for item in at.items(key))
+                converted[key if is_open or "anyOf" in value else "anyOf"] = alternatives
                 continue
             if is_old and "$ref" in converted and key not in ("description", "title"):
                 continue  # in 3.0 a reference hides what stands beside it
@@ -405,19 +419,43 @@ class _Conversion:
         return {key: entry}
 
     def _excludes_itself(self, at: Located) -> bool:
-        """Whether one part of an `allOf` forbids properties that another has: what is meant is the whole."""
+        """Whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
+
+        What is meant then is the whole. Alternatives do not have to know each other's properties.
+        """
         if not isinstance(at.value, dict) or "allOf" not in at.value:
             return False
-        parts: list[tuple[frozenset[str], bool]] = []
-        waiting = [(at, 8)]
-        for part, depth in waiting:  # grows while it is read
+        parts, alternatives = self._list_parts(at)
+        common = frozenset[str]().union(*(part.names for part in parts))
+        known = common.union(*(part.names for part in alternatives))
+        return any(part.is_closed and not known <= part.names for part in parts) or any(
+            part.is_closed and not common <= part.names for part in alternatives
+        )
+
+    def _list_parts(self, at: Located) -> tuple[list[_Part], list[_Part]]:
+        """The parts that an `allOf` puts together, and the parts of the alternatives in them."""
+        parts: list[_Part] = []
+        alternatives: list[_Part] = []
+        visited = set[tuple[str, tuple[str, ...]]]()
+        waiting = [(at, False)]
+        for part, is_alternative in waiting:  # grows while it is read
             target = self.schemas.documents.resolve(part)
+            if (target.file, target.pointer) in visited:
+                continue
+            visited.add((target.file, target.pointer))
             names = frozenset(name for name, _ in self.schemas.documents.entries(target, "properties"))
-            is_closed = target.field("additionalProperties") is False and target.field("patternProperties") is None
-            parts.append((names, is_closed))
-            waiting += [(inner, depth - 1) for inner in target.items("allOf") if depth]
-        known = frozenset[str]().union(*(names for names, _ in parts))
-        return any(is_closed and not known <= names for names, is_closed in parts)
+            (alternatives if is_alternative else parts).append(_Part(names, self._is_closed(target)))
+            waiting += [(inner, is_alternative) for inner in target.items("allOf")]
+            waiting += [(inner, True) for key in self._list_alternatives(target) for inner in target.items(key)]
+        return parts, alternatives
+
+    def _is_closed(self, at: Located) -> bool:
+        return at.field("additionalProperties") is False and at.field("patternProperties") is None
+
+    def _list_alternatives(self, at: Located) -> list[str]:
+        """The keywords of a schema whose alternatives are parts of the whole; not those of heirs."""
+        heirs = self.schemas.find_children(at)
+        return [key for key in ("oneOf", "anyOf") if at.items(key) and key not in heirs]
 
     def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
         """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""

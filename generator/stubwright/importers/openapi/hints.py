@@ -1,0 +1,44 @@
+"""The annotations of an imported tool, by the method of its operation.
+
+Takes an operation; gives all four hints, so that no client has to know their defaults, and says for which tools they
+are a guess (MCP 2025-11-25, schema, `ToolAnnotations`; RFC 9110, sections 9.2.1 and 9.2.2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_READING: Final = frozenset({"get", "head", "options", "query"})
+_REPEATABLE: Final = _READING | {"put", "delete"}
+
+
+def make_annotations(method: str, title: str) -> dict[str, bool | str]:
+    """Return the annotations of a tool that sends `method`.
+
+    A client takes a tool to be destructive if nothing says otherwise, so every method that writes is: PUT and PATCH
+    replace what is there, and a POST may.
+    """
+    return {
+        "title": title,
+        "readOnlyHint": method in _READING,
+        "destructiveHint": method not in _READING,
+        "idempotentHint": method in _REPEATABLE,
+        "openWorldHint": True,
+    }
+
+
+def note_guesses(posting: Sequence[str]) -> list[str]:
+    """Return a note on the tools that POST, of which the method does not say what they do.
+
+    Args:
+        posting: The names of these tools.
+    """
+    if not posting:
+        return []
+    count = "1 tool, which POSTs" if len(posting) == 1 else f"{len(posting)} tools, which POST"
+    said = "`readOnlyHint: false` and `destructiveHint: true`"
+    correct = f"overlay: {{tools: {{{posting[0]}: {{annotations: {{destructiveHint: false}}}}}}}}"
+    return [f"{said} are a guess for {count}; correct them with `{correct}`"]
