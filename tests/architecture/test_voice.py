@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -14,44 +12,6 @@ from conftest import ROOT
 PACKAGES = {
     name: ROOT / folder / name for name, folder in (("stubwright", "generator"), ("stubwright_runtime", "runtime"))
 }
-
-MOST = {"stubwright": 0.103, "stubwright_runtime": 0.065}
-"""The largest share of a package's functions whose docstrings begin otherwise. Lower it as it falls."""
-
-DONE = {
-    "stubwright": (
-        ".",
-        "calling",
-        "codegen",
-        "commands",
-        "compile",
-        "diagnostics",
-        "diff",
-        "docs",
-        "incremental",
-        "jsonschema",
-        "mock",
-        "project",
-        "serving",
-        "targets",
-    ),
-    "stubwright_runtime": (
-        ".",
-        "client",
-        "mcp",
-        "models",
-        "observability",
-        "policy",
-        "projection",
-        "schema",
-        "sdk",
-        "server",
-        "state",
-        "tasks",
-        "values",
-    ),
-}
-"""The rooms in which none does; `.` stands for the modules beside them."""
 
 CLAUSES = {"What", "Who", "Whom", "Whose", "Whoever", "Whether", "Where", "Which", "How", "When", "Why"}
 NOUNS = {"The", "A", "An", "Of", "Nobody", "Nothing", "No", "All", "Each", "Every"}
@@ -79,31 +39,15 @@ def is_wrong(docstring: str) -> bool:
     return word is not None and word[0] in CLAUSES | NOUNS
 
 
-def _room(path: Path, package: str) -> str:
-    folders = path.relative_to(PACKAGES[package]).parts[:-1]
-    return folders[0] if folders else "."
-
-
-@cache
-def _judged(package: str) -> tuple[tuple[str, str, bool], ...]:
-    """Return the room and the place of each docstring in a package, and whether it is wrong."""
-    return tuple(
-        (_room(path, package), f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}", is_wrong(text))
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_of_functions_begin_with_an_imperative(package: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
         for path in sorted(PACKAGES[package].rglob("*.py"))
         for line, text in docstrings(path.read_text("utf-8"))
-    )
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_few_docstrings_of_functions_begin_without_an_imperative(package: str) -> None:
-    judged = _judged(package)
-    assert sum(wrong for _, _, wrong in judged) <= MOST[package] * len(judged)
-
-
-@pytest.mark.parametrize(("package", "room"), [(package, room) for package, rooms in DONE.items() for room in rooms])
-def test_a_room_that_is_done_stays_so(package: str, room: str) -> None:
-    assert (PACKAGES[package] / room).is_dir()
-    assert [place for where, place, wrong in _judged(package) if where == room and wrong] == []
+        if is_wrong(text)
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

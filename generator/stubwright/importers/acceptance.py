@@ -100,14 +100,14 @@ _SHOWN: Final = 5
 
 
 def _list_unfillable(manifest: Mapping[str, Any], diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    """The tools that seem to accept nothing."""
+    """Yield the tools that seem to accept nothing."""
     for found in diagnostics:
         if found.code == "SW324" and isinstance(found.at, Place):
             yield manifest["tools"][found.at.pointer[1]]["name"]
 
 
 def note_unfillable(names: Sequence[str]) -> list[str]:
-    """A note on the tools that nobody can call."""
+    """Return a note on the tools that nobody can call."""
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -117,7 +117,7 @@ def note_unfillable(names: Sequence[str]) -> list[str]:
 
 
 def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
-    """The shared schemas that parts of a manifest lead to, in their order."""
+    """Return the shared schemas that parts of a manifest lead to, in their order."""
     names: set[str] = set()
     waiting: list[Any] = [parts]
     while waiting:
@@ -135,7 +135,7 @@ def select_used(schemas: Mapping[str, Any], parts: Any) -> dict[str, Any]:
 
 
 def _attribute_to_tools(manifest: Mapping[str, Any], error: Diagnostic) -> Iterator[Diagnostic]:
-    """An error about a shared schema is one about the schemas of tools that lead to it; any other is itself."""
+    """Yield an error about a shared schema is one about the schemas of tools that lead to it; any other is itself."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if pointer[:1] != ("schemas",) or len(pointer) < 2:
         yield error
@@ -204,7 +204,7 @@ def _descending(pointer: Pointer) -> tuple[int, int]:
 
 
 def _find_faulty_part(error: Diagnostic) -> Pointer:
-    """The part of the manifest to leave out because of an error."""
+    """Return the part of the manifest to leave out because of an error."""
     pointer = error.at.pointer if isinstance(error.at, Place) else ()
     if len(pointer) >= 2 and pointer[0] in _SECTIONS:
         return pointer[:3] if len(pointer) > 2 and pointer[2] not in _NEEDED else pointer[:2]

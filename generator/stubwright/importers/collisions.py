@@ -30,7 +30,7 @@ class _Primitive:
         return str(self.entry[self.section.key])
 
     def names_for(self, name: str) -> naming.Names:
-        """The Python names that it would have with the name `name`."""
+        """Return the Python names that it would have with the name `name`."""
         return naming.primitive(self.section.noun, name)
 
     @property
@@ -65,7 +65,7 @@ def resolve(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rename_tools(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """A method for each tool that collides with another, except one whose name is that of its method already."""
+    """Yield a method for each tool that collides with another, except one whose name is that of its method already."""
     groups: dict[str, list[str]] = defaultdict(list)
     for tool in tools:
         groups[naming.tool(tool["name"]).stem].append(tool["name"])
@@ -87,7 +87,9 @@ def _list_primitives(manifest: Mapping[str, Any]) -> Iterator[_Primitive]:
 
 
 def _find_method(primitive: _Primitive, taken: set[str]) -> str:
-    """A method from the key of a primitive, otherwise with a digest of it; of its kind, too, where it shares that."""
+    """Return a method from the key of a primitive, otherwise with a digest of it; of its kind, too, where it shares
+    that.
+    """
     spelled = primitive.names_for(primitive.key).method
     if spelled.isascii() and len(spelled) <= naming.LONGEST_METHOD and naming.pascal(spelled) not in taken:
         return spelled

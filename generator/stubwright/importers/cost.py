@@ -32,19 +32,21 @@ class ToolSizes:
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def measure_tool(self, tool: Mapping[str, Any]) -> int:
-        """The bytes of a tool as compact JSON in UTF-8, which is how it goes on the wire."""
+        """Return the bytes of a tool as compact JSON in UTF-8, which is how it goes on the wire."""
         inner = sum(self._measure_schema(tool[key], key, _measure) - 1 for key in _SCHEMAS if key in tool)
         return _measure({key: 0 if key in _SCHEMAS else value for key, value in tool.items()}) + inner
 
     def measure_outputs(self) -> int:
-        """The bytes that are in output schemas, with their keys."""
+        """Return the bytes that are in output schemas, with their keys."""
         key = "outputSchema"
         return sum(
             self._measure_schema(tool[key], key, _measure) + len(f',"{key}":') for tool in self.tools if key in tool
         )
 
     def measure_all(self, measure: Callable[[Any], int], key: str) -> int:
-        """The sum of what `measure` gives for the tools' descriptions and schemas; `key` tells it from others."""
+        """Return the sum of what `measure` gives for the tools' descriptions and schemas; `key` tells it from
+        others.
+        """
         total = 0
         for tool in self.tools:
             total += measure({"description": tool.get("description")})
@@ -71,7 +73,7 @@ _SCHEMAS: Final = ("inputSchema", "outputSchema")
 
 
 def notes(lists: ToolSizes, saving: Mapping[str, int], groups: Mapping[str, Iterable[str]], unlisted: int) -> list[str]:
-    """What a list costs.
+    """Return what a list costs.
 
     Args:
         lists: The tools.

@@ -35,7 +35,7 @@ class _OddError(ValueError):
 
 
 def forgive(text: str, problems: Sequence[Problem], name: str, *, is_json: bool) -> tuple[Json, list[str]] | None:
-    """The value of a text in spite of its problems, and what to say of that; None where there are others, too.
+    """Return the value of a text in spite of its problems, and what to say of that; None if there are others, too.
 
     Args:
         text: The text.
@@ -89,7 +89,7 @@ def _notes(text: str, name: str, kinds: dict[str, list[Problem]]) -> list[str]:
 
 
 def _merge(value: Json) -> Json:
-    """A value with the entries that its merge keys bring; those that a mapping has itself come first."""
+    """Return a value with the entries that its merge keys bring; those that a mapping has itself come first."""
     if isinstance(value, list):
         return [_merge(item) for item in value]
     if not isinstance(value, dict):
@@ -107,7 +107,9 @@ def _merge(value: Json) -> Json:
 
 
 def _leave_out(value: Json, *, is_named: bool = False) -> Json:
-    """A value without the examples that are not finite; `is_named` says that its keys are names, not keywords."""
+    """Return a value without the examples that are not finite; `is_named` says that its keys are names, not
+    keywords.
+    """
     if isinstance(value, list):
         return [_leave_out(item) for item in value]
     if not isinstance(value, dict):

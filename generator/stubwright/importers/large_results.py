@@ -30,7 +30,7 @@ def tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
 
 
 def note(sizes: Mapping[str, int]) -> list[str]:
-    """A note on the tools whose results are large.
+    """Return a note on the tools whose results are large.
 
     Args:
         sizes: About how many tokens a result of each takes.

@@ -268,7 +268,7 @@ class _Server:
         self._unreadable += 1
 
     def describe(self, error: mcp.MCPError) -> str:
-        """What an error says, as a sentence that continues the server's name."""
+        """Return what an error says, as a sentence that continues the server's name."""
         if self._bounds.exceeded is not None:
             return f"sends too much: {self._bounds.exceeded}; raise the limit with --max-bytes"
         better = self.transport.explain(error)
@@ -282,18 +282,18 @@ class _Server:
         return f"{better.why}{' before it had answered' if self._process is not None else ''}{fix}"
 
     def strays(self) -> str:
-        """A hint if standard output had something other than messages."""
+        """Return a hint if standard output had something other than messages."""
         if not self._unreadable:
             return ""
         lines = "a line that is" if self._unreadable == 1 else f"{self._unreadable} lines that are"
         return f"; it sent {lines} not JSON-RPC"
 
     def quote_log(self) -> str:
-        """The start and the end of what a process wrote to standard error."""
+        """Return the start and the end of what a process wrote to standard error."""
         return "".join(f"\n  | {line}" for line in (self._process.log_lines() if self._process is not None else ()))
 
     def describe_withheld(self) -> str:
-        """A hint if the process ended, perhaps for want of a variable that it did not get."""
+        """Return a hint if the process ended, perhaps for want of a variable that it did not get."""
         error = self.transport.failure() if self.transport.failure is not None else None
         if not isinstance(error, ServerExited) or not error.withheld:
             return ""
@@ -309,7 +309,7 @@ class _Connection:
         self.revision = LATEST_MODERN_VERSION
 
     async def ask(self, method: str, seconds: float | None = None, **params: Any) -> dict[str, Any]:
-        """The result of one request."""
+        """Return the result of one request."""
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
                 mcp_types.PROTOCOL_VERSION_META_KEY: self.revision,
@@ -421,7 +421,7 @@ async def _list_everything(
 
 
 async def _list_pages(connection: _Connection, section: Section) -> Sequence[Any]:
-    """All entries of a list."""
+    """Return all entries of a list."""
     entries: list[Any] = []
     prefix = f"answers `{section.method}`"
 
@@ -445,7 +445,7 @@ async def _list_pages(connection: _Connection, section: Section) -> Sequence[Any
 
 
 def _describe_server(answer: Mapping[str, Any], info: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The server's information with its instructions, and its capabilities."""
+    """Return the server's information with its instructions, and its capabilities."""
     instructions = {"instructions": answer["instructions"]} if "instructions" in answer else {}
     return {**_dict(info), **instructions}, _dict(answer.get("capabilities"))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def fix(section: vocabulary.Section, listed: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
-    """The entries of a list as a manifest has them.
+    """Return the entries of a list as a manifest has them.
 
     Args:
         section: Which list.

@@ -48,13 +48,13 @@ class SingleFileReader:
     data: bytes
 
     def read(self, path: str) -> bytes:
-        """The document's bytes. Raises FileNotFoundError for any other path."""
+        """Return the document's bytes. Raises FileNotFoundError for any other path."""
         if path != self.path:
             raise FileNotFoundError(path)
         return self.data
 
     def glob(self, _folder: str, _pattern: str) -> list[str]:
-        """No files."""
+        """Return no files."""
         return []
 
     def within(self, _path: str, _folder: str) -> bool:

@@ -36,7 +36,7 @@ _UNTRUSTED: Final = (
 def make_manifest(
     listed: ServerListing, *, name: str | None, default_name: str, prefix: str = "", client: bool = False
 ) -> ImportResult:
-    """The manifest of a server.
+    """Return the manifest of a server.
 
     Args:
         listed: What it says.
@@ -92,7 +92,7 @@ def _make_server(listed: ServerListing, name: str | None, default_name: str, not
 
 
 def _order(value: Any) -> Any:
-    """A list of entries, each with its keys in the order for people; any other value as it is."""
+    """Return a list of entries, each with its keys in the order for people; any other value as it is."""
     if not isinstance(value, list):
         return value
     return [_order_keys(entry) if isinstance(entry, dict) else entry for entry in value]

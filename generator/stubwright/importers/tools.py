@@ -123,7 +123,7 @@ def note_pages(info: Mapping[str, Any]) -> list[str]:
 def make_manifest(
     entries: Sequence[Any], *, name: str, info: Mapping[str, Any] | None = None, prefix: str = ""
 ) -> Draft:
-    """The manifest of a server that has the tools `entries`.
+    """Return the manifest of a server that has the tools `entries`.
 
     Args:
         entries: The tools as `tools/list` gave them.
@@ -142,7 +142,7 @@ def make_manifest(
 
 
 def fix(entries: Sequence[Any], notes: list[str], prefix: str = "") -> list[dict[str, Any]]:
-    """The tools as a manifest has them.
+    """Return the tools as a manifest has them.
 
     Args:
         entries: The tools as `tools/list` gave them.
@@ -187,7 +187,7 @@ def _fix_input(wire: str, schema: Any, notes: list[str]) -> Any:
 
 
 def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The schema in a dialect that has it: its own, then the one that its `$schema` may mean, then the newest.
+    """Return the schema in a dialect that has it: its own, then the one that its `$schema` may mean, then the newest.
 
     One that no dialect has stays as it is, for `acceptance` to leave out.
     """
@@ -211,18 +211,18 @@ def _find_dialect(wire: str, role: Role, schema: dict[str, Any], notes: list[str
 
 
 def _find_problem(role: Role, schema: dict[str, Any]) -> str | None:
-    """Why `check` will refuse a schema by itself, if it will."""
+    """Return why `check` will refuse a schema by itself, if it will."""
     diagnostics = metaschema.check(role, Place(""), schema, imported=True)
     return next((diagnostic.message for diagnostic in diagnostics if diagnostic.severity == "error"), None)
 
 
 def _is_nearly(written: Any, uri: str) -> bool:
-    """Whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
+    """Tell whether an unknown `$schema` is this one with another scheme, as in `https://…/draft-07/schema#`."""
     return isinstance(written, str) and written.partition("://")[2].rstrip("#") == uri.partition("://")[2].rstrip("#")
 
 
 def replace_surrogates(what: str, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
+    """Return the value with U+FFFD for each half of a surrogate pair, which JSON can have and UTF-8 cannot."""
     text = json.dumps(value, ensure_ascii=False)
     replaced = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if replaced == text:

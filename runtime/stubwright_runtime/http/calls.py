@@ -85,7 +85,7 @@ class Misfits:
 
 
 def bind(package: Package, handlers: object) -> Handlers:
-    """The handlers, with a call for each bound tool that has no method of its own."""
+    """Return the handlers, with a call for each bound tool that has no method of its own."""
     return Handlers(package, handlers)
 
 
@@ -105,12 +105,12 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:
-        """A call, or what the handlers that were written have."""
+        """Return a call, or what the handlers that were written have."""
         calls: Mapping[str, Call] = self.__dict__.get("_calls", {})
         return calls[name] if name in calls else getattr(self.__dict__["_handlers"], name)
 
     def takes_misfits(self, tool: Tool) -> bool:
-        """Whether a call of a tool may have arguments that do not fit: methods that were written get models."""
+        """Tell whether a call of a tool may have arguments that do not fit: methods that were written get models."""
         return tool.takes_misfits and tool.method in self._calls
 
     @property
@@ -206,7 +206,9 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         retries: int,
         principal: Principal,
     ) -> tuple[Sequence[str], Outgoing, Answer]:
-        """The first way that the API does not refuse for who it is from, or the last, its request and its answer."""
+        """Return the first way that the API does not refuse for who it is from, or the last, its request and its
+        answer.
+        """
         for number, way in enumerate(ways, 1):
             outgoing = await self._outgoing(client, binding, prepared, way, principal)
             answer = await _sent(client, binding, outgoing, retries)
@@ -227,7 +229,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         way: Sequence[str],
         principal: Principal,
     ) -> Outgoing:
-        """The request that says in one way who the server is, with a token that is fresh where it needs one."""
+        """Return the request that says in one way who the server is, with a token that is fresh where it needs one."""
         environment: Mapping[str, str] = os.environ
         if self._tokens is not None:
             schemes = [binding.api.auth[name] for name in way]
@@ -236,7 +238,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[httpx2.AsyncClient, None]:
-        """The client that is kept; without a server around the handlers, one for this call."""
+        """Yield the client that is kept; without a server around the handlers, one for this call."""
         if self._client is not None:
             yield self._client
         else:
@@ -245,7 +247,9 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
 
 
 def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
-    """What makes something else of responses than their JSON, and what makes pages of them, where a tool has these."""
+    """Return what makes something else of responses than their JSON, and what makes pages of them, where a tool has
+    these.
+    """
     http = tool.extension["http"]
     shape: Shape | None = None
     page: Page | None = None
@@ -261,7 +265,7 @@ def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
 
 
 def _tokens(package: Package) -> Tokens | None:
-    """What gets access tokens, where an API wants such as it gives itself."""
+    """Return what gets access tokens, where an API wants such as it gives itself."""
     apis: Mapping[str, Any] = package.manifest.get("apis") or {}
     if not any(auth["type"] == "oauth2" for api in apis.values() for auth in (api.get("auth") or {}).values()):
         return None
@@ -271,7 +275,7 @@ def _tokens(package: Package) -> Tokens | None:
 
 
 def _located(api: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An API whose base URL has the values of its variables."""
+    """Return an API whose base URL has the values of its variables."""
     if not api.get("variables") or os.environ.get(api.get("baseUrlEnv") or ""):
         return api
     from .servers import filled
@@ -280,27 +284,27 @@ def _located(api: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _hearing(ctx: Context, api: Api, tool: Tool) -> Hear:
-    """What reads an answer that comes as events."""
+    """Return what reads an answer that comes as events."""
     from .events import hearing
 
     return hearing(ctx, api, wants_json=tool.output_name is not None)
 
 
 def _bounded(value: Any, tool: Tool) -> Any:
-    """A result, or the start of one that is too large for an answer."""
+    """Return a result, or the start of one that is too large for an answer."""
     from .large_results import bounded
 
     return bounded(value, tool.name, tool.policy)
 
 
 def _client() -> httpx2.AsyncClient:
-    """A client that keeps no cookies, since it serves more than one caller."""
+    """Return a client that keeps no cookies, since it serves more than one caller."""
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
     return httpx2.AsyncClient(cookies=jar, follow_redirects=False, timeout=httpx2.Timeout(None, connect=_CONNECTING))
 
 
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:
-    """The answer to a request, tried again up to `retries` times where the API is busy or cannot be reached."""
+    """Return the answer to a request, tried again up to `retries` times where the API is busy or cannot be reached."""
     for tries in range(retries + 1):
         wait = min(_FIRST_WAIT * 2**tries, _LONGEST_WAIT) * random.uniform(0.5, 1.0)
         is_last = tries == retries
@@ -333,7 +337,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
 
 
 async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing) -> Answer:
-    """The answer, through redirects to the same host that send nothing a second time.
+    """Return the answer, through redirects to the same host that send nothing a second time.
 
     Those are the redirects of what only reads, and 303, which says where to read what came of it (RFC 9110, 15.4.4).
     """
@@ -363,13 +367,13 @@ async def _followed(client: httpx2.AsyncClient, binding: Binding, outgoing: Outg
 
 
 def _reading(outgoing: Outgoing) -> Outgoing:
-    """A request that reads, with what it says of the caller, and nothing of the body."""
+    """Return a request that reads, with what it says of the caller, and nothing of the body."""
     headers = [each for each in outgoing.headers if not each[0].lower().startswith("content-")]
     return replace(outgoing, method="GET", headers=headers, content=None, parts=())
 
 
 def _host(url: str) -> str:
-    """The host of a URL, and its port where it says one."""
+    """Return the host of a URL, and its port where it says one."""
     return clean(urlsplit(url).netloc.rpartition("@")[2])
 
 
@@ -388,7 +392,7 @@ def _failure(binding: Binding, outgoing: Outgoing, what: str, *, is_sent: bool =
 
 
 def _unknown(outgoing: Outgoing) -> str:
-    """What a caller should know of a request that was sent and not answered."""
+    """Return what a caller should know of a request that was sent and not answered."""
     if outgoing.method in _SAFE:
         return ""
     return " The request may have taken effect; check before you send it again."
@@ -440,7 +444,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _asked(answer: Answer) -> float | None:
-    """The seconds after which the API wants to be asked again (RFC 9110, 10.2.3)."""
+    """Return the seconds after which the API wants to be asked again (RFC 9110, 10.2.3)."""
     text = answer.headers.get("retry-after", "").strip()
     if text.isdecimal() and len(text) < 9:
         return float(text)
@@ -451,6 +455,6 @@ def _asked(answer: Answer) -> float | None:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, in words that hold no URL."""
+    """Return what went wrong, in words that hold no URL."""
     name = type(error).__name__
     return "".join(f" {char.lower()}" if char.isupper() else char for char in name).strip()

@@ -28,7 +28,7 @@ _MOST: Final = 5
 
 
 def tolerated(answer: Answer, tool: Tool, make: Callable[[], Any]) -> Any:
-    """What `make` makes of an answer, whether it fits or not.
+    """Return what `make` makes of an answer, whether it fits or not.
 
     Args:
         answer: The answer.
@@ -70,5 +70,5 @@ def _unfitting(tool: Tool, came: Any, violations: Sequence[Mapping[str, str]]) -
 
 
 def _pointer(path: Iterable[str | int]) -> str:
-    """A path as a JSON Pointer (RFC 6901)."""
+    """Return a path as a JSON Pointer (RFC 6901)."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)

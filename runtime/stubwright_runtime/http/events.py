@@ -31,7 +31,7 @@ _EARLY: Final = 0.1
 def hearing(
     ctx: Context, api: Api, *, wants_json: bool
 ) -> Callable[[AsyncIterator[bytes]], Awaitable[tuple[str, bytes]]]:
-    """What makes a media type and a body of a stream, and tells the caller of each event."""
+    """Return what makes a media type and a body of a stream, and tells the caller of each event."""
 
     async def tell(number: int, shown: str) -> None:
         await ctx.progress(number, None, shown)
@@ -46,7 +46,7 @@ def hearing(
 async def read(
     chunks: AsyncIterator[bytes], most: int, seconds: float, tell: Callable[[int, str], Awaitable[None]]
 ) -> list[str]:
-    """The data of the events of a stream.
+    """Return the data of the events of a stream.
 
     Args:
         chunks: The bytes, as they come.
@@ -83,7 +83,7 @@ async def read(
 
 
 def body(events: list[str], *, wants_json: bool) -> bytes:
-    """What a stream comes to: the last event that is JSON, where that is wanted; else the data of all."""
+    """Return what a stream comes to: the last event that is JSON, where that is wanted; otherwise the data of all."""
     if wants_json:
         for event in reversed(events):
             try:

@@ -23,7 +23,7 @@ _DEFAULT: Final = 64 * 1024
 
 
 def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
-    """What a tool gives.
+    """Return what a tool gives.
 
     Args:
         value: What it would give.
@@ -47,7 +47,7 @@ def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
 
 
 def _bytes(value: Any) -> tuple[bytes, str]:
-    """What a result is outside of a message."""
+    """Return what a result is outside of a message."""
     if isinstance(value, ImageContent | AudioContent):
         return base64.b64decode(value.data), value.mime_type
     if isinstance(value, EmbeddedResource) and isinstance(value.resource, BlobResourceContents):

@@ -19,5 +19,5 @@ _TEXTS: Final = frozenset(
 
 
 def is_text(media: str) -> bool:
-    """Whether what is of this type is a text, and no JSON document."""
+    """Tell whether what is of this type is a text, and no JSON document."""
     return media.startswith("text/") or media.endswith(("+xml", "+yaml", "+jwt")) or media in _TEXTS

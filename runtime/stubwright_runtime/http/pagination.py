@@ -58,7 +58,7 @@ class Page:
         self._tag = hashlib.sha256(f"{tool}\0{self.by}".encode()).hexdigest()[:8]
 
     def begin(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], Following]:
-        """The arguments for the API, and what makes a page of its answer.
+        """Return the arguments for the API, and what makes a page of its answer.
 
         Raises:
             ToolError: The cursor is none that this tool gave.
@@ -77,7 +77,7 @@ class Page:
         return given, Following(self, start, limit or None)
 
     def written(self, position: Json) -> str:
-        """A cursor.
+        """Return a cursor.
 
         Raises:
             Deviation: What the API says is too long for one.
@@ -89,7 +89,7 @@ class Page:
         return cursor
 
     def _read(self, cursor: Json) -> Any:
-        """Where a page starts, by its cursor."""
+        """Return where a page starts, by its cursor."""
         value: Json = _decoded(cursor) if isinstance(cursor, str) else None
         is_ours = isinstance(value, list) and value[:2] == [_VERSION, self._tag] and len(value) == 3
         if not isinstance(value, list) or not is_ours or not self.is_position(value[2]):
@@ -99,7 +99,7 @@ class Page:
         return value[2]
 
     def is_position(self, value: Json) -> bool:
-        """Whether a cursor can say that a page starts there."""
+        """Tell whether a cursor can say that a page starts there."""
         if self.by == "link":
             return is_list(value) and len(value) <= _MOST_PAIRS and all(map(self._is_pair, value))
         if self.by == "cursor" and isinstance(value, str):
@@ -129,7 +129,9 @@ class Following:
         return self.page.items
 
     def outgoing(self, request: Outgoing) -> Outgoing:
-        """The request for this page: that of the first, with what the last `Link` header changed in its query."""
+        """Return the request for this page: that of the first, with what the last `Link` header changed in its
+        query.
+        """
         if self.page.by != "link" or not self.start:
             return request
         names = {name for name, _ in self.start}
@@ -139,7 +141,7 @@ class Following:
         return replace(request, url=f"{url}?{'&'.join(parameters)}")
 
     def items(self, body: Any) -> Sequence[Any]:
-        """The items that a response has.
+        """Return the items that a response has.
 
         Raises:
             Deviation: There is no list.
@@ -153,7 +155,7 @@ class Following:
         return items
 
     def cursor(self, answer: Answer, body: Any) -> str | None:
-        """The cursor of the next page; None where this is the last.
+        """Return the cursor of the next page; None if this is the last.
 
         Raises:
             Deviation: What leads to the next page cannot be followed.
@@ -207,7 +209,7 @@ class Following:
 
 
 def next_link(header: str) -> str | None:
-    """The target of the link to the next page in a `Link` header (RFC 8288, 3); None where there is none."""
+    """Return the target of the link to the next page in a `Link` header (RFC 8288, 3); None if there is none."""
     for target, parameters in _LINK.findall(header[:_LONGEST_HEADER]):
         pairs = ((name.lower(), quoted or token) for name, quoted, token in _PARAMETER.findall(parameters))
         relation = next((value for name, value in pairs if name == "rel"), "")  # only the first counts (3.3)
@@ -217,7 +219,7 @@ def next_link(header: str) -> str | None:
 
 
 def _decoded(cursor: str) -> Json:
-    """What a cursor holds; None where it is none."""
+    """Return what a cursor holds; None if it is none."""
     if len(cursor) > _LONGEST:
         return None
     try:

@@ -64,7 +64,7 @@ class Api:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], http: Mapping[str, Any] | None = None) -> Api:
-        """The API that an entry of `apis` describes; an empty one is for URLs that are whole.
+        """Return the API that an entry of `apis` describes; an empty one is for URLs that are whole.
 
         What `http` of a tool says of times and sizes goes before it.
         """
@@ -140,7 +140,7 @@ class Binding:
         self._sends_rest = has_rest and self.method in BODIED
 
     def lost(self, values: Mapping[str, Any]) -> str:
-        """The names of the arguments that would not be sent, in quotes."""
+        """Return the names of the arguments that would not be sent, in quotes."""
         known = self._used | self._properties.keys() | ({"cursor"} if "page" in self._http else set[str]())
         return "" if self._sends_rest else ", ".join(f"`{name}`" for name in values if name not in known)
 
@@ -152,7 +152,7 @@ class Binding:
     def outgoing(
         self, values: Mapping[str, Any], environment: Mapping[str, str], way: Sequence[str] | None = None
     ) -> Outgoing:
-        """The request for these arguments.
+        """Return the request for these arguments.
 
         Args:
             values: The arguments.
@@ -212,7 +212,7 @@ class Binding:
         return base.rstrip("/")
 
     def _filled(self, values: Mapping[str, Any]) -> str:
-        """The URL of the manifest with its arguments."""
+        """Return the URL of the manifest with its arguments."""
 
         def value(match: re.Match[str]) -> str:
             if match[1] is None:
@@ -231,13 +231,15 @@ class Binding:
         return HOLE.sub(value, self._http["url"])
 
     def ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """The ways to say who the server is, in order, whose variables are all set; where none is, a way without."""
+        """Return the ways to say who the server is, in order, whose variables are all set; one without, if there is none."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]
 
     def _is_set(self, name: str, environment: Mapping[str, str]) -> bool:
-        """Whether the environment has what a scheme needs; a token that stands there does for one that gets its own."""
+        """Tell whether the environment has what a scheme needs; a token that stands there does for one that gets its
+        own.
+        """
         scheme = self.api.auth[name]
         if is_exchange(scheme):
             return True  # whoever has no token is told so, and never served with another's
@@ -259,7 +261,7 @@ class Binding:
                 making.secrets.append(environment[variable])
 
     def _variables(self, names: Iterable[str], *, every: bool = False) -> list[str]:
-        """The variables that schemes need, or with `every` all that they have."""
+        """Return the variables that schemes need, or with `every` all that they have."""
         schemes = [self.api.auth[name] for name in names]
         return [
             variable
@@ -295,18 +297,18 @@ class Binding:
         return self._bytes(value), ()
 
     def _is_in_base64(self) -> bool:
-        """Whether the argument that is the body says that it holds bytes."""
+        """Tell whether the argument that is the body says that it holds bytes."""
         schema: Json = self._properties.get(str(self._http.get("body", "")).strip("{}"))
         return isinstance(schema, dict) and schema.get("contentEncoding") == "base64"
 
     def _bytes(self, value: Any) -> bytes:
-        """The bytes of a body; of one that is of `format: byte`, the API wants its base64 as it is."""
+        """Return the bytes of a body; of one that is of `format: byte`, the API wants its base64 as it is."""
         decoded = _decoded("body", value)
         schema: Json = self._properties.get(str(self._http.get("body", "")).strip("{}"))
         return plain(value).encode() if isinstance(schema, dict) and schema.get("format") == "byte" else decoded
 
     def _field(self, name: str, value: Any) -> list[str]:
-        """A field of a form that is written like a query; an object without a style is JSON."""
+        """Return a field of a form that is written like a query; an object without a style is JSON."""
         spec: Json = dict(self._section("fields")).get(name)
         if not isinstance(spec, dict):
             return pairs("form", explode=True, name=name, value=_json(value) if isinstance(value, Mapping) else value)
@@ -314,7 +316,7 @@ class Binding:
         return pairs(style, explode=spec.get("explode", style == "form"), name=name, value=value)
 
     def _file_detail(self, name: str, key: str, values: Mapping[str, Any]) -> str | None:
-        """What the manifest says of a file in a form: its name or its type; None where its argument is left out."""
+        """Return what the manifest says of a file in a form: its name or its type; None if its argument is left out."""
         parts: Mapping[str, Mapping[str, str]] = self._http.get("parts") or {}
         spec = parts.get(name, {})
         text = _substituted(spec.get(key), values)
@@ -348,7 +350,7 @@ class Binding:
 
 
 def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> str:
-    """A header or a parameter of all calls."""
+    """Return a header or a parameter of all calls."""
     if isinstance(constant, str):
         return constant
     value = environment.get(constant["env"]) or constant.get("default")
@@ -359,12 +361,14 @@ def _constant(name: str, constant: Constant, environment: Mapping[str, str]) -> 
 
 
 def is_exchange(scheme: Mapping[str, Any]) -> bool:
-    """Whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
+    """Tell whether a scheme has the token of each caller exchanged for one of the API (RFC 8693)."""
     return scheme.get("flow") == "tokenExchange"
 
 
 def grant(scheme: Mapping[str, Any]) -> list[str]:
-    """The variables that hold what a token is got with; with a refresh token or an exchange, a secret is optional."""
+    """Return the variables that hold what a token is got with; with a refresh token or an exchange, a secret is
+    optional.
+    """
     if is_exchange(scheme):
         return [scheme[key] for key in ("clientIdEnv", "clientSecretEnv") if key in scheme]
     second = "refreshTokenEnv" if "refreshTokenEnv" in scheme else "clientSecretEnv"
@@ -372,7 +376,7 @@ def grant(scheme: Mapping[str, Any]) -> list[str]:
 
 
 def used(http: Mapping[str, Any]) -> list[str]:
-    """The arguments that a binding names, in braces."""
+    """Return the arguments that a binding names, in braces."""
     templates = [http.get("url", "")]
     for section in ("query", "headers", "cookies"):
         entries: Mapping[str, Any] = http.get(section) or {}
@@ -384,12 +388,12 @@ def used(http: Mapping[str, Any]) -> list[str]:
 
 
 def holes(text: str) -> list[str]:
-    """The arguments that a text names, in braces."""
+    """Return the arguments that a text names, in braces."""
     return [match[1] for match in HOLE.finditer(text) if match[1] is not None]
 
 
 def texts(value: Any) -> list[str]:
-    """All strings in a JSON value that are no keys."""
+    """Return all strings in a JSON value that are no keys."""
     if isinstance(value, str):
         return [value]
     below = value.values() if is_mapping(value) else value if is_list(value) else ()
@@ -401,7 +405,9 @@ def _is_reserved(spec: str | Mapping[str, Any]) -> bool:
 
 
 def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    """What an entry of `query`, `headers` or `cookies` stands for; `_ABSENT` where an argument of it is left out."""
+    """Return what an entry of `query`, `headers` or `cookies` stands for; `_ABSENT` where an argument of it is left
+    out.
+    """
     value = _substituted(spec["value"] if isinstance(spec, Mapping) else spec, values)
     if value is not _ABSENT and isinstance(spec, Mapping) and "contentType" in spec:
         return _json(value)
@@ -409,7 +415,9 @@ def _value(spec: str | Mapping[str, Any], values: Mapping[str, Any]) -> Any:
 
 
 def _substituted(template: Json, values: Mapping[str, Any]) -> Any:
-    """A template with its arguments; what is nothing but one argument is its value. What is left out is left out."""
+    """Return a template with its arguments; what is nothing but one argument is its value. What is left out is left
+    out.
+    """
     if isinstance(template, dict):
         entries = {key: _substituted(value, values) for key, value in template.items()}
         return {key: value for key, value in entries.items() if value is not _ABSENT}

@@ -64,7 +64,7 @@ class Answer:
 
 
 def concealed(answer: Answer, secrets: Sequence[str]) -> Answer:
-    """An answer without our own credentials, which some APIs repeat: as they are, in JSON, and in a URL.
+    """Return an answer without our own credentials, which some APIs repeat: as they are, in JSON, and in a URL.
 
     Args:
         answer: The answer.
@@ -84,7 +84,7 @@ def concealed(answer: Answer, secrets: Sequence[str]) -> Answer:
 
 
 def _forms(secrets: Sequence[str]) -> list[str]:
-    """What secrets look like in a text, the longest first."""
+    """Return what secrets look like in a text, the longest first."""
     forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= _SHORTEST:
@@ -115,7 +115,9 @@ class Deviation(ToolError):
 
 
 def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
-    """What is told of a redirect to another host, which nobody follows: a link, where it holds nothing secret."""
+    """Return what is told of a redirect to another host, which nobody follows: a link, where it holds nothing
+    secret.
+    """
     host = urlsplit(target).hostname
     message = f"The API redirects to another host, {host}, which is not followed."
     held = any(secret in target or secret in unquote(target) for secret in secrets if secret)
@@ -129,7 +131,8 @@ def elsewhere(target: str, secrets: Sequence[str]) -> Deviation:
 
 
 def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None, secrets: Sequence[str] = ()) -> Any:
-    """What the tool gives: the JSON of the answer where the tool has an `outputSchema`, else the answer as content.
+    """Return what the tool gives: the JSON of the answer where the tool has an `outputSchema`, otherwise the answer as
+    content.
 
     Args:
         answer: The answer.
@@ -157,7 +160,7 @@ def result(answer: Answer, tool: Tool, shape: Callable[[Any], Any] | None = None
 
 
 def content(answer: Answer) -> Content:
-    """The answer as content: text, an image, a sound, or another file."""
+    """Return the answer as content: text, an image, a sound, or another file."""
     if not answer.body:
         return f"{phrase(answer.status)}{_headers(answer)}"
     if answer.media.startswith(("image/", "audio/")):
@@ -169,7 +172,7 @@ def content(answer: Answer) -> Content:
 
 
 def parsed(answer: Answer) -> Any:
-    """The JSON of an answer.
+    """Return the JSON of an answer.
 
     Raises:
         Deviation: It is none.
@@ -186,7 +189,7 @@ def parsed(answer: Answer) -> Any:
 
 
 def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequence[str]) -> ToolError:
-    """What the caller is told of an answer that says that the call failed.
+    """Return what the caller is told of an answer that says that the call failed.
 
     Args:
         answer: The answer.
@@ -205,7 +208,7 @@ def failure(answer: Answer, shown: str, secrets: Sequence[str], lacking: Sequenc
 
 
 def phrase(status: int) -> str:
-    """A status in words: `404 Not Found`."""
+    """Return a status in words: `404 Not Found`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -240,7 +243,7 @@ def _is_text(answer: Answer) -> bool:
 
 
 def _headers(answer: Answer) -> str:
-    """The headers of an answer to HEAD or OPTIONS, which are all that it has."""
+    """Return the headers of an answer to HEAD or OPTIONS, which are all that it has."""
     shown_headers = {name: answer.headers[name] for name in _TOLD if name in answer.headers}
     return "".join(f"\n{name}: {value}" for name, value in shown_headers.items())
 
@@ -249,7 +252,7 @@ _TOLD: Final = ("allow", "content-length", "content-type", "etag", "last-modifie
 
 
 def _where(url: str) -> str:
-    """A URL without what may be secret in it: its query, and whoever calls."""
+    """Return a URL without what may be secret in it: its query, and whoever calls."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 

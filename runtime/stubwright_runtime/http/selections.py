@@ -21,7 +21,7 @@ WHOLE: Final[Tree] = {}
 
 
 def steps_of(pointer: str) -> list[str | None]:
-    """The steps of a pointer (RFC 6901), with `None` for `*`, and with `~2` for a literal `*`."""
+    """Return the steps of a pointer (RFC 6901), with `None` for `*`, and with `~2` for a literal `*`."""
     return [
         None if step == STAR else step.replace("~2", STAR).replace("~1", "/").replace("~0", "~")
         for step in pointer.split("/")[1:]
@@ -29,7 +29,7 @@ def steps_of(pointer: str) -> list[str | None]:
 
 
 def tree_of(pointers: Iterable[str]) -> Tree:
-    """What pointers keep."""
+    """Return what pointers keep."""
     tree: Tree | None = None
     for pointer in pointers:
         branch: Tree = WHOLE
@@ -40,7 +40,7 @@ def tree_of(pointers: Iterable[str]) -> Tree:
 
 
 def merged(first: Tree, second: Tree) -> Tree:
-    """What either keeps."""
+    """Return what either keeps."""
     if not first or not second:
         return WHOLE
     return {
@@ -54,7 +54,7 @@ def merged(first: Tree, second: Tree) -> Tree:
 
 
 def below(tree: Tree, step: str) -> Tree | None:
-    """What is kept below a property or an item; `None` where it is not kept itself."""
+    """Return what is kept below a property or an item; `None` if it is not kept itself."""
     if not tree:
         return WHOLE
     named, starred = tree.get(step), tree.get(None)
@@ -64,7 +64,7 @@ def below(tree: Tree, step: str) -> Tree | None:
 
 
 def select(value: Any, tree: Tree) -> Any:
-    """What a tree keeps of a JSON value."""
+    """Return what a tree keeps of a JSON value."""
     here: Json = value
     if not tree:
         return here
@@ -78,7 +78,7 @@ def select(value: Any, tree: Tree) -> Any:
 
 
 def value_at(value: Any, pointer: str) -> Any:
-    """What a pointer without `*` leads to; the step `-` is the last item. `None` where it leads nowhere."""
+    """Return what a pointer without `*` leads to; the step `-` is the last item. `None` if it leads nowhere."""
     here: Json = value
     for step in steps_of(pointer):
         if isinstance(here, dict) and step is not None:

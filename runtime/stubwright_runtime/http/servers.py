@@ -16,12 +16,14 @@ _PART: Final = re.compile(r"(?!\.\.?$)[A-Za-z0-9._~-]+")
 
 
 def is_part(value: str) -> bool:
-    """Whether a text can stand for a variable: unreserved characters alone (RFC 3986, 2.3), and no step of a path."""
+    """Tell whether a text can stand for a variable: unreserved characters alone (RFC 3986, 2.3), and no step of a
+    path.
+    """
     return bool(_PART.fullmatch(value))
 
 
 def filled(settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """The base URL of an API.
+    """Return the base URL of an API.
 
     Args:
         settings: Its entry under `apis`.

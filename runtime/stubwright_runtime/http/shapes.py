@@ -32,7 +32,7 @@ class Following(Protocol):
         ...
 
     def cursor(self, answer: Answer, body: Any) -> str | None:
-        """The cursor of the next one."""
+        """Return the cursor of the next one."""
         ...
 
 
@@ -45,7 +45,7 @@ class Shape:
         self._headers: Mapping[str, Any] | None = http.get("responseHeaders")
 
     def of(self, answer: Answer, body: Any, following: Following | None) -> Any:
-        """The value for a response.
+        """Return the value for a response.
 
         Args:
             answer: The response.
@@ -70,7 +70,7 @@ class Shape:
 
 
 def _walked(tree: Tree, pointer: str) -> Tree:
-    """What is kept of what a pointer leads to."""
+    """Return what is kept of what a pointer leads to."""
     here: Tree | None = tree
     for step in steps_of(pointer):
         here = None if here is None or step is None else below(here, step)
@@ -78,7 +78,7 @@ def _walked(tree: Tree, pointer: str) -> Tree:
 
 
 def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[str, Json]]:
-    """The headers that a response has of those that are wanted, with their types."""
+    """Return the headers that a response has of those that are wanted, with their types."""
     values: list[tuple[str, Json]] = []
     for name, spec in wanted.items():
         header, kind = (spec, "string") if isinstance(spec, str) else (spec["name"], spec.get("type", "string"))
@@ -89,7 +89,7 @@ def _read(wanted: Mapping[str, Any], headers: Mapping[str, str]) -> list[tuple[s
 
 
 def _typed(text: str, kind: str) -> Json:
-    """The text of a header as a value of a type; where it is none, the text."""
+    """Return the text of a header as a value of a type; where it is none, the text."""
     if kind == "boolean":
         return _TRUTH.get(text.lower(), text)
     if kind in ("integer", "number") and len(text) <= _LONGEST:

@@ -20,24 +20,24 @@ RESERVED: Final = ":/?@!$'()*,;"
 
 
 def encoded(text: str) -> str:
-    """The text percent-encoded, but for unreserved characters (RFC 3986, 2.3)."""
+    """Return the text percent-encoded, but for unreserved characters (RFC 3986, 2.3)."""
     return quote(text, safe="", errors="replace")
 
 
 def encoded_but_reserved(text: str) -> str:
-    """The text percent-encoded, but for characters that may stand in a query as they are."""
+    """Return the text percent-encoded, but for characters that may stand in a query as they are."""
     return quote(text, safe=RESERVED, errors="replace")
 
 
 def plain(value: Any) -> str:
-    """A value as text: a string as it is, what has no text of its own as JSON."""
+    """Return a value as text: a string as it is, what has no text of its own as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def pairs(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encoded) -> list[str]:
-    """A value as `name=value` parts of a query, a form or cookies; none where it is empty.
+    """Return a value as `name=value` parts of a query, a form or cookies; none if it is empty.
 
     Args:
         style: `form`, `cookie`, `spaceDelimited`, `pipeDelimited` or `deepObject`.
@@ -63,7 +63,7 @@ _DELIMITERS: Final = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 
 
 def segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode = encoded) -> str:
-    """A value as a part of a path or a header.
+    """Return a value as a part of a path or a header.
 
     Args:
         style: `simple`, `label` or `matrix`.
@@ -91,7 +91,7 @@ def segment(style: str, *, explode: bool, name: str, value: Json, encode: Encode
 
 
 def _flat(value: Mapping[str, Any] | list[Any]) -> list[Any]:
-    """The items of a list, or the keys and values of an object in turn."""
+    """Return the items of a list, or the keys and values of an object in turn."""
     if isinstance(value, Mapping):
         return [part for entry in value.items() for part in entry]
     return value

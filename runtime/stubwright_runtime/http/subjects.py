@@ -42,7 +42,8 @@ class Subject:
 
 
 def find_subject(principal: Principal) -> Subject | None:
-    """The caller with the token of the request that is being answered; None if that has none, or is somebody else's.
+    """Return the caller with the token of the request that is being answered; None if that has none, or is somebody
+    else's.
 
     A task that goes on in another process, after the request, has none.
     """
@@ -62,7 +63,7 @@ class Kept(Generic[_State]):
         self._principals: OrderedDict[str, OrderedDict[tuple[str, str], _State]] = OrderedDict()
 
     def of(self, scheme: str, subject: Subject) -> _State:
-        """What is kept for a scheme and a caller's token."""
+        """Return what is kept for a scheme and a caller's token."""
         states = self._principals.setdefault(subject.principal, OrderedDict())
         self._principals.move_to_end(subject.principal)
         key = (scheme, subject.digest)

@@ -65,7 +65,7 @@ class _GrantState:
 
 
 def has_grant(scheme: Scheme, environment: Mapping[str, str]) -> bool:
-    """Whether the environment has what a token is got with."""
+    """Tell whether the environment has what a token is got with."""
     return all(environment.get(variable) for variable in grant(scheme))
 
 
@@ -84,7 +84,7 @@ class Tokens:
         environment: Mapping[str, str],
         principal: Principal,
     ) -> Mapping[str, str]:
-        """The environment, with tokens in the variables that schemes have for them.
+        """Return the environment, with tokens in the variables that schemes have for them.
 
         Args:
             client: Sends the requests for tokens.
@@ -136,7 +136,7 @@ class Tokens:
     async def _current(
         self, client: httpx2.AsyncClient, scheme: Scheme, environment: Mapping[str, str], subject: Subject | None
     ) -> _GrantState:
-        """The scheme with a token that is fresh; of many calls that wait, one gets it."""
+        """Return the scheme with a token that is fresh; of many calls that wait, one gets it."""
         grant_state = self._of(scheme, subject)
         asked = time.monotonic()
         async with grant_state.lock:
@@ -207,7 +207,7 @@ async def _answer(
     refresh: str,
     subject: Subject | None,
 ) -> tuple[int, bytes]:
-    """The status and the body of the token endpoint's answer."""
+    """Return the status and the body of the token endpoint's answer."""
     fields = {"grant_type": "client_credentials"}
     if "refreshTokenEnv" in scheme:
         fields = {"grant_type": "refresh_token", "refresh_token": refresh or environment[scheme["refreshTokenEnv"]]}
@@ -243,7 +243,7 @@ async def _answer(
 
 
 def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Principal) -> Subject | None:
-    """Whose token is exchanged; None for the local user, who has one in a variable.
+    """Return whose token is exchanged; None for the local user, who has one in a variable.
 
     Raises:
         ToolError: There is none to exchange, or nothing to exchange it with.
@@ -264,7 +264,7 @@ def _find_subject(scheme: Scheme, environment: Mapping[str, str], principal: Pri
 
 
 def _parsed(body: bytes) -> Any:
-    """The object that an answer is; an empty one where it is none."""
+    """Return the object that an answer is; an empty one where it is none."""
     try:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -273,7 +273,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _life(seconds: object) -> float:
-    """How long a token is used, in seconds; one that does not say is used until the API refuses it."""
+    """Return how long a token is used, in seconds; one that does not say is used until the API refuses it."""
     if isinstance(seconds, str) and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 10**9:
@@ -282,7 +282,7 @@ def _life(seconds: object) -> float:
 
 
 def _failure(scheme: Scheme, why: str) -> ToolError:
-    """What the caller is told; nothing of it comes from the answer's own text."""
+    """Return what the caller is told; nothing of it comes from the answer's own text."""
     host = urlsplit(str(scheme["tokenUrl"])).hostname
     log().warning("no token from %s: %s", host, why)
     return ToolError(f"The server cannot get a token from {host}: {why}.")

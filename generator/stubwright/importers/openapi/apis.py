@@ -52,7 +52,7 @@ class Credential:
     name: str
 
     def is_at(self, where: str, name: str) -> bool:
-        """Whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
+        """Tell whether it goes where a parameter does; names of headers have no case (RFC 9110, 5.1)."""
         same = self.name.lower() == name.lower() if where == "header" else self.name == name
         return self.where == where and same
 
@@ -77,7 +77,7 @@ class Apis:
     _by_base: dict[str, str] = field(default_factory=dict)
 
     def find_credentials(self, operation: Operation) -> Sequence[Credential]:
-        """The keys that calls of an operation send in a place that a parameter could have.
+        """Return the keys that calls of an operation send in a place that a parameter could have.
 
         An operation that says that it needs none has none: its parameters are its own.
 
@@ -91,7 +91,7 @@ class Apis:
         )
 
     def find_target(self, operation: Operation) -> Target:
-        """What an operation calls.
+        """Return what an operation calls.
 
         Raises:
             UnsupportedError: It needs a security scheme that is not supported.
@@ -143,7 +143,7 @@ class Apis:
         return self._find_server(operation).url
 
     def _find_server(self, operation: Operation | None) -> Server:
-        """The server of an operation, or of the document: the one that is wanted, otherwise the first."""
+        """Return the server of an operation, or of the document: the one that is wanted, otherwise the first."""
         own = () if operation is None else (operation.at, operation.item)
         for holder in (*own, self.documents.root):
             bases = self._list_servers(holder)
@@ -170,7 +170,7 @@ class Apis:
         return bool(wanted) and wanted in (str(url).rstrip("/"), str(description).strip())
 
     def note_other_servers(self) -> list[str]:
-        """A note on the servers of the document that are not called, if there are any.
+        """Return a note on the servers of the document that are not called, if there are any.
 
         Raises:
             SelectionError: The one that is wanted is not one of them.
@@ -191,7 +191,7 @@ class Apis:
         return [f"{note}; choose one with --server, or set `{setting}` in the environment"]
 
     def _find_schemes(self, operation: Operation) -> list[dict[str, dict[str, Json]]] | None:
-        """The alternatives of an operation, each with its schemes; None if the document does not say.
+        """Return the alternatives of an operation, each with its schemes; None if the document does not say.
 
         An operation that needs none, although others of the document do, is called without credentials first, and with
         those of the others if that is refused, because documents often say so of operations that do need them. On
@@ -226,7 +226,7 @@ class Apis:
         return sorted(alternatives, key=lambda alternative: not alternative)
 
     def _find_scopes(self, operation: Operation) -> Iterator[tuple[str, list[str]]]:
-        """The scopes that an operation needs, by scheme."""
+        """Yield the scopes that an operation needs, by scheme."""
         if self.auth is not None:
             return
         for requirement in self._find_security(operation.at) or self._find_security(self.documents.root) or ():
@@ -235,7 +235,7 @@ class Apis:
                 yield name, [one for one in listed if isinstance(one, str) and _SCOPE.fullmatch(one)]
 
     def _find_security(self, holder: Located) -> list[Json] | None:
-        """The `security` of an operation or of the document; None if it has none."""
+        """Return the `security` of an operation or of the document; None if it has none."""
         at = holder.get("security")
         value = None if at is None else self.documents.follow(at, "`security`").value
         return value if isinstance(value, list) else None
@@ -273,7 +273,7 @@ class Apis:
         raise UnsupportedError(f"it needs the security scheme `{name}`, which is {kind} {scheme}".rstrip())
 
     def _find_grant(self, scheme: Located, env: str) -> dict[str, Json]:
-        """How the server gets tokens by itself; empty if it cannot, and has to be given one."""
+        """Return how the server gets tokens by itself; empty if it cannot, and has to be given one."""
         flows = dict(scheme.entries("flows"))
         for flow in ("clientCredentials", "authorizationCode"):
             url = flows[flow].field("tokenUrl") if flow in flows else None
@@ -287,7 +287,7 @@ class Apis:
 
 
 def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credential]:
-    """The API keys among the schemes, with their places in a request."""
+    """Return the API keys among the schemes, with their places in a request."""
     return [
         Credential(scheme, str(auth["in"]), str(auth["name"]))
         for scheme, auth in schemes.items()
@@ -296,7 +296,7 @@ def _list_credentials(schemes: Mapping[str, Mapping[str, Json]]) -> list[Credent
 
 
 def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
-    """The scheme that the user wants, by its name."""
+    """Return the scheme that the user wants, by its name."""
     name = {"bearer": "token", "basic": "user", "apiKey": "key", "clientCredentials": "client"}[auth.kind]
     env = make_variable(server, name)
     settings: dict[str, Json] = {"type": auth.kind, "env": env}
@@ -313,7 +313,7 @@ def _make_credential(auth: Auth, server: str) -> dict[str, dict[str, Json]]:
 
 
 def make_variable(*parts: str) -> str:
-    """An environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
+    """Return an environment variable: the words of its parts in capitals, each group once: `PETSTORE_API_KEY`."""
     words: list[str] = []
     for part in parts:
         spaced = re.sub(r"(?<=\d)(?=[A-Z])", " ", part.replace("OAuth", "Oauth"))
@@ -342,7 +342,7 @@ class Server:
 
 
 def _read_server(server: Located, origin: str | None) -> Server:
-    """A server, in which variables have their values, except for those that the environment can set.
+    """Return a server, in which variables have their values, except for those that the environment can set.
 
     Args:
         server: Where it stands.
@@ -373,7 +373,7 @@ def _read_server(server: Located, origin: str | None) -> Server:
 
 
 def _can_be_set(name: str, variable: Located, url: str) -> bool:
-    """Whether the environment can set a variable: the value cannot leave its place, and it is not the only one."""
+    """Tell whether the environment can set a variable: the value cannot leave its place, and it is not the only one."""
     allowed = _read_variable(variable)
     listed = allowed.get("enum")
     if url.startswith(f"{{{name}}}"):
@@ -383,7 +383,9 @@ def _can_be_set(name: str, variable: Located, url: str) -> bool:
 
 
 def _read_variable(variable: Located) -> dict[str, Any]:
-    """A variable's default, and the values that it may have; the default is one of them (3.1.1, section 4.8.6)."""
+    """Return a variable's default, and the values that it may have; the default is one of them (3.1.1, section
+    4.8.6).
+    """
     default, listed = str(variable.field("default") or ""), variable.field("enum")
     if not isinstance(listed, list) or not listed:
         return {"default": default}

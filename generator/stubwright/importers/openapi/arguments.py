@@ -95,7 +95,7 @@ class _Body:
 def make_arguments(
     operation: Operation, schemas: Schemas, options: Options, keys: Sequence[Credential] = ()
 ) -> Arguments:
-    """The arguments of an operation.
+    """Return the arguments of an operation.
 
     Args:
         operation: The operation.
@@ -145,7 +145,7 @@ def make_arguments(
 
 
 def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapping[str, Json]]:
-    """The examples of a body that is JSON or a form, as arguments."""
+    """Return the examples of a body that is JSON or a form, as arguments."""
     if body.kind not in ("json", "form"):
         return []
     examples = operations.list_examples(schemas.documents, body.entry)
@@ -155,7 +155,7 @@ def _list_examples(body: _Body, schemas: Schemas, *, is_flat: bool) -> list[Mapp
 
 
 def _find_undescribed(operation: Operation, described: Sequence[Parameter]) -> list[Parameter]:
-    """The parameters that only the path names, which are strings."""
+    """Return the parameters that only the path names, which are strings."""
     known = {parameter.name for parameter in described if parameter.where == "path"}
     text = Located({"type": "string"}, operation.at.file, operation.at.pointer)
     inside = dict.fromkeys(VARIABLE.findall(operation.path.partition("#")[0].partition("?")[0]))
@@ -167,7 +167,7 @@ def _find_undescribed(operation: Operation, described: Sequence[Parameter]) -> l
 
 
 def _is_empty_object(body: _Body) -> bool:
-    """Whether a body is an object without properties, and optional."""
+    """Tell whether a body is an object without properties, and optional."""
     if body.required or body.schema is None or not isinstance(body.schema.value, dict):
         return False
     schema = body.schema.value
@@ -177,7 +177,7 @@ def _is_empty_object(body: _Body) -> bool:
 
 
 def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
-    """The argument of each parameter, all of them different; `has_body` says that `body` is taken."""
+    """Return the argument of each parameter, all of them different; `has_body` says that `body` is taken."""
     plain_names = [to_argument_name(parameter.name) for parameter in parameters]
     meetings = Counter(plain_names + [BODY] * has_body)
     taken = set(plain_names) | {BODY}
@@ -194,7 +194,7 @@ def name_arguments(parameters: list[Parameter], *, has_body: bool) -> list[str]:
 
 
 def to_argument_name(name: str) -> str:
-    """A name that every client accepts for an argument: up to 64 letters, digits, `_`, `.` and `-`."""
+    """Return a name that every client accepts for an argument: up to 64 letters, digits, `_`, `.` and `-`."""
     allowed = _REFUSED.sub("_", name)
     if allowed != name:
         allowed = allowed.strip("_") or "parameter"
@@ -206,7 +206,7 @@ def _digest(text: str) -> str:
 
 
 def _make_url(operation: Operation, parameters: list[Parameter], names: list[str]) -> str:
-    """The path with its parameters' arguments in braces."""
+    """Return the path with its parameters' arguments in braces."""
     by_wire = {
         parameter.name: name for parameter, name in zip(parameters, names, strict=True) if parameter.where == "path"
     }
@@ -264,7 +264,9 @@ def _place_parameter(parameter: Parameter, name: str, http: dict[str, Any]) -> N
 
 
 def _choose_body(operation: Operation, schemas: Schemas, preferred: Sequence[str]) -> _Body | None:
-    """The body in the best of its media types: those that are preferred, then JSON, then forms, then text and bytes."""
+    """Return the body in the best of its media types: those that are preferred, then JSON, then forms, then text and
+    bytes.
+    """
     at = operations.find_body(schemas.documents, operation)
     if at is None:
         return None
@@ -324,7 +326,7 @@ def _is_bytes(media: str) -> bool:
 
 
 def _is_encoded(entry: Located, *, is_form: bool) -> bool:
-    """Whether a form has an encoding for a part that is not supported (3.1.1, "Encoding Object")."""
+    """Tell whether a form has an encoding for a part that is not supported (3.1.1, "Encoding Object")."""
     for _, part in entry.entries("encoding"):
         encoding = part.value if isinstance(part.value, dict) else {}
         media = encoding.get("contentType", "text/plain")
@@ -343,7 +345,7 @@ _FORM_STYLES = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
 
 
 def _find_styles(body: _Body) -> dict[str, Json]:
-    """The styles of a form's fields, if it has any."""
+    """Return the styles of a form's fields, if it has any."""
     styles: dict[str, Json] = {}
     for name, part in body.entry.entries("encoding"):
         style = {key: part.field(key) for key in ("style", "explode") if part.field(key) is not None}
@@ -353,7 +355,7 @@ def _find_styles(body: _Body) -> dict[str, Json]:
 
 
 def _flatten(operation: Operation, body: _Body, parameters: list[Parameter], schemas: Schemas) -> FlatObject | None:
-    """The body's properties, if they can be arguments; otherwise None."""
+    """Return the body's properties, if they can be arguments; otherwise None."""
     if body.schema is None or body.kind not in ("json", "form", "multipart") or operation.method not in _BODIED:
         return None
     flat = schemas.flatten(body.schema)
@@ -415,7 +417,7 @@ def _find_base64_format(schema: Located | None) -> dict[str, Json]:
 
 
 def _convert_part(schema: Json, encoding: Located | None, name: str) -> Json:
-    """A part of a form; a file is base64 in the arguments and bytes in the request.
+    """Return a part of a form; a file is base64 in the arguments and bytes in the request.
 
     Of several media types that a file may have, it is sent as the first (3.0.4, section 4.7.15, `contentType`).
     """

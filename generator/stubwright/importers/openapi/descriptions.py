@@ -23,7 +23,7 @@ _WORD: Final = re.compile(r"\s+(?=\S*$)")
 
 
 def truncate(text: str, most: int) -> str:
-    """The text; if it has more than `most` characters, its beginning with `…`, which has at most that many."""
+    """Return the text; if it has more than `most` characters, its beginning with `…`, which has at most that many."""
     if len(text) <= most:
         return text
     beginning = text[: most - 1]
@@ -35,7 +35,7 @@ def truncate(text: str, most: int) -> str:
 
 
 def truncate_schema(schema: Json, most: int) -> Json:
-    """A schema whose descriptions are truncated; names of properties and values are left as they are."""
+    """Return a schema whose descriptions are truncated; names of properties and values are left as they are."""
     if not isinstance(schema, dict):
         return schema
     copy: Any = json.loads(json.dumps(schema))
@@ -45,13 +45,13 @@ def truncate_schema(schema: Json, most: int) -> Json:
 
 
 def count_saved(schema: Json, most: int) -> int:
-    """The characters that `truncate_schema` would remove."""
+    """Return the characters that `truncate_schema` would remove."""
     texts = [described["description"] for described in _find_described(schema)]
     return sum(len(text) - len(truncate(text, most)) for text in texts)
 
 
 def _find_described(schema: Json) -> Iterator[dict[str, Any]]:
-    """The schemas in a schema, itself included, that have a description."""
+    """Yield the schemas in a schema, itself included, that have a description."""
     for _, subschema in dialects.subschemas(schema, DIALECT):
         if isinstance(subschema, dict) and isinstance(subschema.get("description"), str):
             yield subschema

@@ -41,7 +41,7 @@ class UnsupportedError(ValueError):
 
 
 def explain(error: UnsupportedError | RecursionError) -> str:
-    """Why a part of the document was left out, for people."""
+    """Return why a part of the document was left out, for people."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -59,27 +59,27 @@ class Located:
         return f"{self.file}{pointer_text(self.pointer)}"
 
     def __truediv__(self, step: str) -> Located:
-        """The value below a key or an index. Raises KeyError or IndexError where there is none."""
+        """Return the value below a key or an index. Raises KeyError or IndexError where there is none."""
         below = self.value[int(step)] if isinstance(self.value, list) else self.value[step]
         return Located(below, self.file, (*self.pointer, step))
 
     def get(self, key: str) -> Located | None:
-        """The value below a key; None where this is no mapping, or has no such key."""
+        """Return the value below a key; None if this is no mapping, or has no such key."""
         return self / key if isinstance(self.value, dict) and key in self.value else None
 
     def field(self, key: str) -> Json:
-        """What stands below a key; None where this is no mapping, or has no such key."""
+        """Return what stands below a key; None if this is no mapping, or has no such key."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     def entries(self, key: str) -> list[tuple[str, Located]]:
-        """The entries of the mapping below a key; none where there is none."""
+        """Return the entries of the mapping below a key; none if there is none."""
         below = self.get(key)
         if below is None or not isinstance(below.value, dict):
             return []
         return [(name, below / name) for name in below.value]
 
     def items(self, key: str) -> list[Located]:
-        """The items of the list below a key; none where there is none."""
+        """Return the items of the list below a key; none if there is none."""
         below = self.get(key)
         if below is None or not isinstance(below.value, list):
             return []
@@ -141,7 +141,7 @@ class Documents:
         return Located(self._values[self._name], self._name, ())
 
     def resolve(self, at: Located) -> Located:
-        """What `at` is, or where it is a reference, what that leads to in the end.
+        """Return what `at` is, or where it is a reference, what that leads to in the end.
 
         A `description` or `summary` beside the reference replaces the one that is found (3.1.1, section 4.8.23).
 
@@ -177,7 +177,7 @@ class Documents:
         return target
 
     def entries(self, at: Located, key: str) -> list[tuple[str, Located]]:
-        """The entries of the mapping below a key, which may be a reference; none where there is none.
+        """Return the entries of the mapping below a key, which may be a reference; none if there is none.
 
         Raises:
             UnsupportedError: As `follow`.
@@ -189,7 +189,7 @@ class Documents:
         return [(name, target / name) for name in target.value]
 
     def items(self, at: Located, key: str) -> list[Located]:
-        """The items of the list below a key, which may be a reference; none where there is none.
+        """Return the items of the list below a key, which may be a reference; none if there is none.
 
         Raises:
             UnsupportedError: As `follow`.
@@ -201,7 +201,7 @@ class Documents:
         return [target / str(index) for index in range(len(target.value))]
 
     def note_followed(self) -> list[str]:
-        """A note on the references that `follow` has followed, if there are any."""
+        """Return a note on the references that `follow` has followed, if there are any."""
         kinds = Counter(self.followed.values())
         places = ", ".join(f"{kind} ({count})" if count > 1 else kind for kind, count in kinds.items())
         if not kinds:
@@ -211,7 +211,7 @@ class Documents:
         ]
 
     def target(self, reference: str, file: str) -> Located:
-        """What a reference that stands in `file` leads to.
+        """Return what a reference that stands in `file` leads to.
 
         Raises:
             UnsupportedError: It leads nowhere, or to what is not read.
@@ -275,5 +275,5 @@ class Documents:
 
 
 def mapping(value: Any) -> dict[str, Json]:
-    """The value if it is a mapping, otherwise an empty one."""
+    """Return the value if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, dict) else {}

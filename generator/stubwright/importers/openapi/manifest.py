@@ -42,7 +42,7 @@ class _ConvertedTool:
 def make_manifest(
     documents: Documents, selection: Selection, name: str | None = None, options: Options | None = None
 ) -> ImportResult:
-    """The manifest of a server that calls the API that `documents` describe.
+    """Return the manifest of a server that calls the API that `documents` describe.
 
     Args:
         documents: The document.
@@ -133,7 +133,7 @@ def _ease(checked: CheckedManifest) -> tuple[CheckedManifest, list[str]]:
 
 
 def _to_any_of(schema: Any) -> Any:
-    """A schema whose alternatives may fit together."""
+    """Return a schema whose alternatives may fit together."""
     if isinstance(schema, list):
         return [_to_any_of(each) for each in schema]
     if not isinstance(schema, dict):
@@ -148,7 +148,7 @@ def _get_call(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A note on the examples of requests that the document's own schemas refuse."""
+    """Return a note on the examples of requests that the document's own schemas refuse."""
     from stubwright_runtime.schema.validation import Validator
 
     schemas: dict[str, Mapping[str, Any]] = {tool["name"]: tool["inputSchema"] for tool in listed}
@@ -170,7 +170,7 @@ def _note_misfits(converted_tools: Sequence[_ConvertedTool], listed: Sequence[Ma
 
 
 def _note_unsecured(api_entries: Mapping[str, Any], unsaid: set[str], api_list: Apis) -> list[str]:
-    """A note on the APIs of which the document does not say how to authenticate, with what to write."""
+    """Return a note on the APIs of which the document does not say how to authenticate, with what to write."""
     names = [name for name, api in api_entries.items() if name in unsaid and "auth" not in api]
     if not names:
         return []
@@ -199,7 +199,7 @@ _SHORT: Final = 200
 
 
 def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
-    """The bytes that each option that was not given would save."""
+    """Return the bytes that each option that was not given would save."""
     savings = {}
     if options.longest is None:
         savings[f"--trim-descriptions {_SHORT}"] = sizes.measure_all(
@@ -209,13 +209,13 @@ def _find_savings(sizes: cost.ToolSizes, options: Options) -> dict[str, int]:
 
 
 def _list_tags(documents: Documents) -> list[str]:
-    """The tags that the document lists."""
+    """Return the tags that the document lists."""
     listed = (tag.field("name") for tag in documents.root.items("tags"))
     return [name for name in listed if isinstance(name, str)]
 
 
 def _group_by_tag(wanted: Sequence[tuple[str, Operation, bool]]) -> dict[str, list[str]]:
-    """The tools of each tag."""
+    """Return the tools of each tag."""
     groups: dict[str, list[str]] = {}
     for wire, operation, _ in wanted:
         for tag in operation.tags:
@@ -246,7 +246,7 @@ def _make_server(documents: Documents, name: str | None) -> dict[str, Json]:
 
 
 def _find_taken_stems(server: str, tools: Sequence[str]) -> set[str]:
-    """The class names that no shared schema may have."""
+    """Return the class names that no shared schema may have."""
     from stubwright.codegen.pages.exports import ALWAYS
 
     stem = python_names.server_stem(server)
@@ -296,7 +296,7 @@ def _add_pages(tools: Sequence[_ConvertedTool], shared: Mapping[str, Any]) -> li
 
 
 def _note_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
-    """A note for each credential that is also a parameter."""
+    """Return a note for each credential that is also a parameter."""
     keys = dict.fromkeys(key for converted in tools for key in converted.withheld)
     return [
         f"the parameter `{key.name}` ({key.where}) is the credential of `{key.scheme}`, so no tool has it as an"
@@ -306,7 +306,7 @@ def _note_withheld(tools: Iterable[_ConvertedTool]) -> list[str]:
 
 
 def _note_missing_output_schemas(tools: Iterable[_ConvertedTool]) -> list[str]:
-    """A note for each reason for which tools have no `outputSchema`."""
+    """Return a note for each reason for which tools have no `outputSchema`."""
     reasons: dict[str, list[str]] = {}
     for converted in tools:
         if converted.no_schema_reason is not None:
@@ -355,7 +355,7 @@ _VALUES: Final = 8
 
 
 def _note_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) -> list[str]:
-    """The variables of the environment that the server reads."""
+    """Return the variables of the environment that the server reads."""
     notes = []
     for name, api in api_entries.items():
         for variable, entry in (api.get("variables") or {}).items():

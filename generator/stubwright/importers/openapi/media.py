@@ -21,27 +21,27 @@ JSON_PATCH: Final = "application/json-patch+json"
 
 
 def strip_parameters(media: str) -> str:
-    """A media type without its parameters, in lower case (RFC 9110, section 8.3.1)."""
+    """Return a media type without its parameters, in lower case (RFC 9110, section 8.3.1)."""
     return media.partition(";")[0].strip().lower()
 
 
 def is_json(media: str) -> bool:
-    """Whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
+    """Tell whether a media type is JSON (RFC 6839, section 3.1); a range of such types is, too."""
     return strip_parameters(media) in (JSON, "text/json") or strip_parameters(media).endswith("+json")
 
 
 def is_range(media: str) -> bool:
-    """Whether it stands for several media types, and is not one itself (RFC 9110, section 12.5.1)."""
+    """Tell whether it stands for several media types, and is not one itself (RFC 9110, section 12.5.1)."""
     return "*" in strip_parameters(media)
 
 
 def is_any(media: str) -> bool:
-    """Whether it is a range that includes JSON."""
+    """Tell whether it is a range that includes JSON."""
     return strip_parameters(media) in ("*/*", "application/*")
 
 
 def make_concrete(media: str, schema: Located | None) -> str | None:
-    """The media type that is sent for an entry of a `content`; None for a range without a known one.
+    """Return the media type that is sent for an entry of a `content`; None for a range without a known one.
 
     Args:
         media: The key of the entry.
@@ -76,5 +76,7 @@ def order(names: Iterable[str], preferred: Sequence[str], rank: Callable[[str], 
 
 
 def _rank_json(media: str) -> int:
-    """Where a type of JSON stands among others: JSON itself, then an object as a patch, and a list of steps last."""
+    """Return where a type of JSON stands among others: JSON itself, then an object as a patch, and a list of steps
+    last.
+    """
     return {JSON: 0, MERGE_PATCH: 1, JSON_PATCH: 3}.get(media, 2)

@@ -57,7 +57,7 @@ class Selection:
 def select(
     operations: Iterable[Operation], selection: Selection, server: str, tags: Sequence[str] = ()
 ) -> list[tuple[str, Operation, bool]]:
-    """The operations that are wanted, with the names of their tools, and whether another one has the usual name.
+    """Return the operations that are wanted, with the names of their tools, and whether another one has the usual name.
 
     Args:
         operations: All operations.
@@ -121,12 +121,12 @@ def _matches(operation: Operation, pattern: str) -> bool:
 
 
 def _list_first_tags(operations: Iterable[Operation]) -> list[str]:
-    """The first tags of operations, in their order."""
+    """Return the first tags of operations, in their order."""
     return [operation.tags[0] for operation in operations if operation.tags]
 
 
 def _name_by_tag(operation: Operation) -> str:
-    """The usual name, with the operation's first tag in front, unless it begins so."""
+    """Return the usual name, with the operation's first tag in front, unless it begins so."""
     name = _name_by_id(operation)
     tag = [word.lower() for word in naming.words(operation.tags[0])] if operation.tags else []
     if not tag or [word.lower() for word in naming.words(name)][: len(tag)] == tag:
@@ -144,7 +144,7 @@ def _name_by_id(operation: Operation) -> str:
 
 
 def _name_by_path(operation: Operation) -> str:
-    """The method and the words of the path: `get_users_user_id`."""
+    """Return the method and the words of the path: `get_users_user_id`."""
     words = [word.lower() for word in naming.words(operation.path)]
     return _REFUSED.sub("_", "_".join([operation.method, *words])).strip("_")
 

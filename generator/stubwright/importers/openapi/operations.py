@@ -132,7 +132,7 @@ def describe(method: str, path: str) -> str:
 
 
 def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operation]:
-    """The operations, in the document's order, with a note for each that cannot be called.
+    """Yield the operations, in the document's order, with a note for each that cannot be called.
 
     Raises:
         DocumentError: Its `paths` cannot be read.
@@ -169,7 +169,7 @@ def list_operations(documents: Documents, notes: list[str]) -> Iterator[Operatio
 
 
 def _resolve_item(documents: Documents, entry: Located) -> Located:
-    """A path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
+    """Return a path item; one that refers to another may add to it (3.1.1, section 4.8.9)."""
     if not isinstance(entry.value, dict):
         raise UnsupportedError("it is not a mapping")
     if "$ref" not in entry.value:
@@ -183,7 +183,7 @@ def _resolve_item(documents: Documents, entry: Located) -> Located:
 
 
 def list_places(documents: Documents, operation: Operation) -> list[tuple[str, str]]:
-    """Where the parameters of an operation and of its path item go, and what they are called there.
+    """Return where the parameters of an operation and of its path item go, and what they are called there.
 
     Raises:
         UnsupportedError: A reference leads nowhere.
@@ -194,7 +194,7 @@ def list_places(documents: Documents, operation: Operation) -> list[tuple[str, s
 
 
 def list_parameters(documents: Documents, operation: Operation) -> list[Parameter]:
-    """The parameters of an operation and of its path item; the operation's own replace those of the same place.
+    """Return the parameters of an operation and of its path item; the operation's own replace those of the same place.
 
     Raises:
         UnsupportedError: One of them has what is not supported.
@@ -260,7 +260,7 @@ def _read_parameter(documents: Documents, at: Located, name: str, where: In) -> 
 
 
 def find_body(documents: Documents, operation: Operation) -> Located | None:
-    """The request body of an operation; None where it has none.
+    """Return the request body of an operation; None if it has none.
 
     Raises:
         UnsupportedError: Its reference leads nowhere.
@@ -275,7 +275,7 @@ def find_body(documents: Documents, operation: Operation) -> Located | None:
 
 
 def list_responses(documents: Documents, operation: Operation) -> list[Located]:
-    """The responses that say success (`200`, `2XX`), each perhaps a reference.
+    """Return the responses that say success (`200`, `2XX`), each perhaps a reference.
 
     Raises:
         UnsupportedError: A reference to all of them leads nowhere.
@@ -285,7 +285,9 @@ def list_responses(documents: Documents, operation: Operation) -> list[Located]:
 
 
 def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
-    """The examples of a media type or a parameter (3.0.4, 3.1.1 and 3.2.0, "Media Type Object", "Example Object")."""
+    """Yield the examples of a media type or a parameter (3.0.4, 3.1.1 and 3.2.0, "Media Type Object", "Example
+    Object").
+    """
     if (plain := at.get("example")) is not None:
         yield plain.value
     for _, example in at.entries("examples"):
@@ -299,7 +301,7 @@ def list_examples(documents: Documents, at: Located) -> Iterator[Json]:
 
 
 def list_media_types(documents: Documents, at: Located) -> list[tuple[str, Located]]:
-    """The entries of a `content`; one may be a reference (3.2.0, section 4.14).
+    """Return the entries of a `content`; one may be a reference (3.2.0, section 4.14).
 
     Raises:
         UnsupportedError: A reference leads nowhere.

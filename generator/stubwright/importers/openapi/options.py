@@ -32,7 +32,7 @@ class Auth:
 
     @classmethod
     def parse(cls, text: str) -> Auth:
-        """What an option says.
+        """Return what an option says.
 
         Raises:
             SelectionError: It is none of these, or lacks its key or its URL.

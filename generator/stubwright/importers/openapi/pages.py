@@ -42,7 +42,7 @@ _DEEPEST: Final = 20
 
 
 def is_linked(documents: Documents, operation: Operation) -> bool:
-    """Whether a response of an operation has a `Link` header."""
+    """Tell whether a response of an operation has a `Link` header."""
     from stubwright.importers.openapi import operations
 
     try:
@@ -53,7 +53,7 @@ def is_linked(documents: Documents, operation: Operation) -> bool:
 
 
 def recognize(tool: Mapping[str, Json], shared: Mapping[str, Json], *, linked: bool) -> dict[str, Json] | None:
-    """What `http.page` says of a tool; None where the document does not make it plain.
+    """Return what `http.page` says of a tool; None if the document does not make it plain.
 
     Args:
         tool: The tool, with its `http`.
@@ -147,12 +147,12 @@ class _QueryArguments:
         return cls(properties, frozenset(schema.get("required") or ()), frozenset(all_properties))
 
     def find_only(self, names: frozenset[str]) -> str | None:
-        """The argument with one of these names, if there is exactly one."""
+        """Return the argument with one of these names, if there is exactly one."""
         matching = [name for name in self.properties if _simplify(name) in names]
         return matching[0] if len(matching) == 1 else None
 
     def is_number(self, name: str) -> bool:
-        """Whether an argument is a number."""
+        """Tell whether an argument is a number."""
         kinds = self.properties[name].get("type")
         return kinds in ("integer", "number") or (
             isinstance(kinds, list) and not {"integer", "number"}.isdisjoint(kinds)
@@ -166,7 +166,7 @@ class _Response:
     shared: Mapping[str, Json]
 
     def resolve(self, schema: Json, depth: int = 0) -> Mapping[str, Json]:
-        """A schema with what it refers to and combines, as far as there is only one way to read it."""
+        """Return a schema with what it refers to and combines, as far as there is only one way to read it."""
         if not isinstance(schema, dict) or depth > _DEEPEST:
             return {}
         parts: list[Json] = [*(schema.get("allOf") or ())]
@@ -184,7 +184,7 @@ class _Response:
         return merged
 
     def find_items(self, schema: Mapping[str, Json], tool: str) -> str | None:
-        """Where the items are, where one list can be them; None where none can, or several."""
+        """Return where the items are, if one list alone can be them."""
         if self._is(schema, "array"):
             return ""
         lists = [name for name, property_ in self._properties(schema) if self._is(self.resolve(property_), "array")]
@@ -193,7 +193,7 @@ class _Response:
         return f"/{_escape(candidates[0])}" if len(candidates) == 1 else None
 
     def find_paths(self, schema: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-        """What stands beside the items, or in what holds such things: bare names, and where they are."""
+        """Yield what stands beside the items, or in what holds such things: bare names, and where they are."""
         for name, property_ in self._properties(schema):
             if _simplify(name) in _AROUND:
                 for inner, _ in self._properties(self.resolve(property_)):
@@ -201,7 +201,7 @@ class _Response:
         yield from ((_simplify(name), f"/{_escape(name)}") for name, _ in self._properties(schema))
 
     def is_text(self, schema: Mapping[str, Json], pointer: str) -> bool:
-        """Whether the value there is a string or a number, and not a URL."""
+        """Tell whether the value there is a string or a number, and not a URL."""
         target = schema
         for step in pointer.split("/")[1:]:
             name = step.replace("~2", "*").replace("~1", "/").replace("~0", "~")

@@ -40,7 +40,7 @@ class Result:
 
 
 def make_result(operation: Operation, schemas: Schemas, options: Options) -> Result:
-    """The result of an operation, in what the user prefers of the media types that it may have."""
+    """Return the result of an operation, in what the user prefers of the media types that it may have."""
     alternatives: list[Json] = []
     uses: frozenset[str] = frozenset()
     contents: list[Mapping[str, Located]] = []
@@ -77,7 +77,7 @@ def make_result(operation: Operation, schemas: Schemas, options: Options) -> Res
 
 
 def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Located], str | None]:
-    """The responses that can be read, and why one cannot."""
+    """Return the responses that can be read, and why one cannot."""
     responses: list[Located] = []
     reason: str | None = None
     try:
@@ -92,12 +92,12 @@ def _read_responses(operation: Operation, schemas: Schemas) -> tuple[list[Locate
 
 
 def _rank(content: Mapping[str, Located], preferred: Sequence[str]) -> list[str]:
-    """The media types of a response, the best first."""
+    """Return the media types of a response, the best first."""
     return media_types.order(content, preferred, lambda media: 0 if _is_json(media, content[media]) else 1)
 
 
 def _is_json(media: str, entry: Located) -> bool:
-    """Whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
+    """Tell whether an answer in a media type is JSON; a call asks for JSON if any type but text is possible."""
     schema = entry.get("schema")
     if media_types.is_any(media) and (schema is None or schema.field("type") == "string"):
         return False
@@ -105,7 +105,9 @@ def _is_json(media: str, entry: Located) -> bool:
 
 
 def _make_accept(contents: Sequence[Mapping[str, Located]], preferred: Sequence[str]) -> str | None:
-    """What calls ask for: what is read of each response, or all of it where none is JSON; None for plain JSON."""
+    """Return what calls ask for: what is read of each response, or all of it where none is JSON; None for plain
+    JSON.
+    """
     best_types = [(_rank(content, preferred)[0], content) for content in contents]
     requested = [media for media, _ in best_types]
     if not {*map(media_types.strip_parameters, preferred)} & {*map(media_types.strip_parameters, requested)}:

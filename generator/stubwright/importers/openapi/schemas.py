@@ -81,7 +81,7 @@ class Schemas:
     _same_on_both_sides: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
 
     def convert(self, at: Located, side: Side) -> tuple[Json, frozenset[str]]:
-        """A schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
+        """Return a schema as JSON Schema 2020-12, and the names of the shared schemas that it refers to.
 
         Raises:
             UnsupportedError: It, or a schema that it leads to, has what is not supported.
@@ -102,7 +102,7 @@ class Schemas:
         return schema, frozenset(conversion.uses)
 
     def closure(self, names: Iterable[str]) -> list[str]:
-        """The shared schemas that these lead to, themselves included."""
+        """Return the shared schemas that these lead to, themselves included."""
         reached = dict.fromkeys(names)
         waiting = list(reached)
         for name in waiting:  # grows while it is read
@@ -113,18 +113,20 @@ class Schemas:
         return waiting
 
     def shared(self, names: Iterable[str]) -> dict[str, Json]:
-        """The shared schemas that these lead to, sorted by name."""
+        """Return the shared schemas that these lead to, sorted by name."""
         return {name: self._converted[name] for name in sorted(self.closure(names))}
 
     def flatten(self, at: Located) -> FlatObject | None:
-        """An object as its properties, through references and `allOf`; None if it has more, or is not an object."""
+        """Return an object as its properties, through references and `allOf`; None if it has more, or is not an
+        object.
+        """
         try:
             return self._flatten(at, ())
         except UnsupportedError:
             return None
 
     def describes_object(self, at: Located, depth: int = 8) -> bool:
-        """Whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
+        """Tell whether a schema accepts objects alone, as far as its `type`, references and `allOf` show."""
         value = at.value
         if not isinstance(value, dict) or not depth or value.get("nullable") is True:
             return False
@@ -135,7 +137,7 @@ class Schemas:
         return any(self.describes_object(part, depth - 1) for part in at.items("allOf"))
 
     def reference(self, reference: str, file: str, side: Side) -> str:
-        """The name of the shared schema that a reference leads to; it is made later.
+        """Return the name of the shared schema that a reference leads to; it is made later.
 
         Raises:
             UnsupportedError: It leads nowhere, or to what is not read.
@@ -151,7 +153,7 @@ class Schemas:
         return name
 
     def has_flag(self, at: Located, flag: str) -> bool:
-        """Whether a property's schema says `readOnly` or `writeOnly`, itself or where its reference leads."""
+        """Tell whether a property's schema says `readOnly` or `writeOnly`, itself or where its reference leads."""
         for _ in range(8):
             if not isinstance(at.value, dict):
                 return False
@@ -163,7 +165,7 @@ class Schemas:
         return False
 
     def as_parent(self, part: Located) -> Located:
-        """A part of an `allOf`; of a parent whose alternatives inherit from it, what it says of each of them.
+        """Return a part of an `allOf`; of a parent whose alternatives inherit from it, what it says of each of them.
 
         That is the parent without these alternatives: the schema around the part is one of them.
         """
@@ -181,13 +183,13 @@ class Schemas:
         return Located(own, parent.file, parent.pointer)
 
     def find_children(self, parent: Located) -> frozenset[str]:
-        """The keywords of a schema with alternatives that inherit from it."""
+        """Return the keywords of a schema with alternatives that inherit from it."""
         return frozenset(
             key for key in ("oneOf", "anyOf") if any(self._inherits(item, parent) for item in parent.items(key))
         )
 
     def _inherits(self, at: Located, parent: Located, depth: int = 8) -> bool:
-        """Whether a schema is `allOf` another and more, itself or by what it inherits from."""
+        """Tell whether a schema is `allOf` another and more, itself or by what it inherits from."""
         if not depth:
             return False
         parts = [self.documents.resolve(part) for part in self.documents.resolve(at).items("allOf")]
@@ -226,7 +228,7 @@ class Schemas:
         return FlatObject(properties, frozenset(required), additional)
 
     def _differs(self, at: Located) -> bool:
-        """Whether a schema, or one that it leads to, is another in requests than in responses."""
+        """Tell whether a schema, or one that it leads to, is another in requests than in responses."""
         start = (at.file, at.pointer)
         if start in self._same_on_both_sides:
             return False
@@ -245,7 +247,7 @@ class Schemas:
         return False
 
     def _scan(self, at: Located) -> tuple[bool, tuple[Located, ...]]:
-        """Whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
+        """Return whether `readOnly` or `writeOnly` stand in a schema, and what it refers to."""
         key = (at.file, at.pointer)
         if key not in self._scans:
             parts = list(_walk(at.value))
@@ -262,7 +264,7 @@ class Schemas:
                 continue  # converting it will say so
 
     def _make_name(self, key: Key) -> str:
-        """A name for a shared schema: its own, unless a class of the package needs that."""
+        """Return a name for a shared schema: its own, unless a class of the package needs that."""
         steps = [step for step in key.pointer if step not in _PLACES]
         own = "_".join(steps) or posixpath.splitext(posixpath.basename(key.file))[0]
         plain = "".join(char if char.isalnum() or char in "._-" else "_" for char in own)
@@ -286,7 +288,7 @@ _FLAT = frozenset({"type", "properties", "required", "additionalProperties", "al
 
 
 def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
-    """The keys of a schema that restrict what is valid."""
+    """Return the keys of a schema that restrict what is valid."""
     notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
 
@@ -333,7 +335,7 @@ class _Conversion:
     uses: set[str] = field(default_factory=set)
 
     def schema(self, at: Located, absent: frozenset[str] = frozenset(), *, is_part: bool = False) -> Json:
-        """A schema; properties in `absent` are not required.
+        """Return a schema; properties in `absent` are not required.
 
         Of a schema that `is_part` of an object that is closed as a whole, the part itself is not closed.
         """
@@ -419,7 +421,7 @@ class _Conversion:
         return {key: entry}
 
     def _excludes_itself(self, at: Located) -> bool:
-        """Whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
+        """Tell whether a part of an `allOf`, or an alternative in it, forbids properties that another part has.
 
         What is meant then is the whole. Alternatives do not have to know each other's properties.
         """
@@ -433,7 +435,7 @@ class _Conversion:
         )
 
     def _list_parts(self, at: Located) -> tuple[list[_Part], list[_Part]]:
-        """The parts that an `allOf` puts together, and the parts of the alternatives in them."""
+        """Return the parts that an `allOf` puts together, and the parts of the alternatives in them."""
         parts: list[_Part] = []
         alternatives: list[_Part] = []
         visited = set[tuple[str, tuple[str, ...]]]()
@@ -453,12 +455,14 @@ class _Conversion:
         return at.field("additionalProperties") is False and at.field("patternProperties") is None
 
     def _list_alternatives(self, at: Located) -> list[str]:
-        """The keywords of a schema whose alternatives are parts of the whole; not those of heirs."""
+        """Return the keywords of a schema whose alternatives are parts of the whole; not those of heirs."""
         heirs = self.schemas.find_children(at)
         return [key for key in ("oneOf", "anyOf") if at.items(key) and key not in heirs]
 
     def _find_absent(self, at: Located, depth: int = 8) -> frozenset[str]:
-        """The properties that are not required on this side, of a schema and of what it combines with `allOf`."""
+        """Return the properties that are not required on this side, of a schema and of what it combines with
+        `allOf`.
+        """
         flag = _FLAGS[self.side]
         names = {
             name
@@ -470,7 +474,7 @@ class _Conversion:
         return frozenset(names)
 
     def _find_hidden(self, at: Located) -> frozenset[str]:
-        """The properties that requests do not have: `readOnly`, unless the schema or its examples need them.
+        """Return the properties that requests do not have: `readOnly`, unless the schema or its examples need them.
 
         An object that is part of a request may be a reference to what there is, by an `id` that only the API makes.
         """
@@ -497,7 +501,7 @@ class _Conversion:
 
 @cache
 def _find_problem(pattern: str) -> str | None:
-    """Why validators do not accept a pattern as a regular expression."""
+    """Return why validators do not accept a pattern as a regular expression."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
@@ -515,7 +519,7 @@ def _convert_bytes(schema: dict[str, Any], *, is_old: bool) -> None:
 
 
 def drop_text(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema of base64 without examples and a default that are not base64, such as names of files."""
+    """Return a schema of base64 without examples and a default that are not base64, such as names of files."""
     if schema.get("contentEncoding") != "base64":
         return schema
     keywords = {key: value for key, value in schema.items() if key != "default" or _is_base64(value)}
@@ -527,7 +531,7 @@ def drop_text(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_base64(value: Json) -> bool:
-    """Whether a value can be sent as bytes (RFC 4648, section 4)."""
+    """Tell whether a value can be sent as bytes (RFC 4648, section 4)."""
     try:
         return isinstance(value, str) and bool(base64.b64decode(value, validate=True))
     except ValueError:
@@ -535,7 +539,7 @@ def _is_base64(value: Json) -> bool:
 
 
 def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema, which accepts null, too (3.0.4, section 4.7.24, `nullable`)."""
+    """Return the schema, which accepts null, too (3.0.4, section 4.7.24, `nullable`)."""
     kind = schema.get("type")
     if isinstance(kind, str) and not schema.keys() & {"allOf", "anyOf", "oneOf", "not", "$ref", "const"}:
         schema["type"] = [kind, "null"] if kind != "null" else kind

@@ -35,12 +35,12 @@ _ACCEPT: Final = "application/vnd.oai.openapi+json, application/json, applicatio
 
 
 def is_url(source: str) -> bool:
-    """Whether a source is fetched."""
+    """Tell whether a source is fetched."""
     return source.lower().startswith(("http://", "https://"))
 
 
 def hide_credentials(source: str) -> str:
-    """A source as people may see it, and as it stands in files: a URL without its user and its query."""
+    """Return a source as people may see it, and as it stands in files: a URL without its user and its query."""
     if not is_url(source):
         return source
     parts = http.split(source)
@@ -50,7 +50,7 @@ def hide_credentials(source: str) -> str:
 
 
 def read_documents(source: str) -> Documents:
-    """The document of a source.
+    """Return the document of a source.
 
     Raises:
         DocumentError: It cannot be read, or is not a document that can be imported.
@@ -80,7 +80,7 @@ def _too_large() -> str:
 
 
 def _fetch(url: str) -> bytes:
-    """What a URL answers with.
+    """Return what a URL answers with.
 
     Raises:
         DocumentError: It does not answer, or with an error, too much, too late, or from elsewhere.
@@ -107,7 +107,7 @@ def _fetch(url: str) -> bytes:
 
 
 def _follow_redirect(url: str, target: str) -> str:
-    """Where a redirect leads to.
+    """Return where a redirect leads to.
 
     Raises:
         DocumentError: It must not be fetched.

@@ -41,7 +41,7 @@ _STYLES: Final = {"csv": "form", "multi": "form", "ssv": "spaceDelimited", "pipe
 
 
 def convert(root: Mapping[str, Json]) -> dict[str, Json]:
-    """A document of Swagger 2.0 as one of OpenAPI 3.0."""
+    """Return a document of Swagger 2.0 as one of OpenAPI 3.0."""
     document = {key: value for key, value in root.items() if key not in _MOVED}
     document["openapi"] = "3.0.4"
     document["servers"] = _make_servers(root, root.get("schemes"))
@@ -67,7 +67,7 @@ _MOVED: Final = frozenset(
 
 
 def convert_part(value: Json, root: Mapping[str, Json]) -> Json:
-    """A file that a document of Swagger 2.0 refers to.
+    """Return a file that a document of Swagger 2.0 refers to.
 
     Args:
         value: Its value: paths, a path item, an operation, or schemas.
@@ -83,7 +83,7 @@ def convert_part(value: Json, root: Mapping[str, Json]) -> Json:
 
 
 def _make_servers(root: Mapping[str, Json], schemes: Json) -> list[Json]:
-    """The servers: one for each scheme that is HTTP, the safe one first."""
+    """Return the servers: one for each scheme that is HTTP, the safe one first."""
     host, base = root.get("host"), root.get("basePath")
     path = base if isinstance(base, str) and base.startswith("/") else ""
     if not isinstance(host, str) or not host:
@@ -93,7 +93,7 @@ def _make_servers(root: Mapping[str, Json], schemes: Json) -> list[Json]:
 
 
 def _convert_scheme(scheme: Json) -> Json:
-    """A security scheme."""
+    """Return a security scheme."""
     if not isinstance(scheme, dict):
         return scheme
     if scheme.get("type") == "basic":
@@ -107,7 +107,7 @@ def _convert_scheme(scheme: Json) -> Json:
 
 
 def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
-    """A path item; the bodies and forms among its parameters go to each of its operations."""
+    """Return a path item; the bodies and forms among its parameters go to each of its operations."""
     if not isinstance(item, dict):
         return item
     shared = _list_parameters(item.get("parameters"), root)
@@ -127,7 +127,7 @@ def _convert_item(item: Json, root: Mapping[str, Json]) -> Json:
 def _convert_operation(
     operation: Mapping[str, Json], item: Mapping[str, Json], root: Mapping[str, Json]
 ) -> dict[str, Json]:
-    """An operation, with the parameters of its path item, of which the bodies and forms are its own."""
+    """Return an operation, with the parameters of its path item, of which the bodies and forms are its own."""
     converted = {key: value for key, value in operation.items() if key not in ("consumes", "produces", "schemes")}
     own = _list_parameters(operation.get("parameters"), root)
     if own:
@@ -162,7 +162,7 @@ def _list_parameters(parameters: Json, root: Mapping[str, Json]) -> list[tuple[J
 
 
 def _resolve(value: Json, root: Mapping[str, Json]) -> Json:
-    """What a reference into the document leads to; otherwise the value itself."""
+    """Return what a reference into the document leads to; otherwise the value itself."""
     reference = value.get("$ref") if isinstance(value, dict) else None
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return value
@@ -179,7 +179,7 @@ def _is_body(parameter: Mapping[str, Json]) -> bool:
 
 
 def _convert_parameter(parameter: Json) -> Json:
-    """A parameter that is not a part of a body; its type and its format are its schema in 3.0."""
+    """Return a parameter that is not a part of a body; its type and its format are its schema in 3.0."""
     if not isinstance(parameter, dict) or "$ref" in parameter or _is_body(parameter):
         return parameter
     converted = {
@@ -194,7 +194,7 @@ def _convert_parameter(parameter: Json) -> Json:
 
 
 def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """How a list is written; lists with tabs between items have a style that 3.0 does not have."""
+    """Return how a list is written; lists with tabs between items have a style that 3.0 does not have."""
     format_ = parameter.get("collectionFormat", "csv")
     if format_ == "csv" and parameter.get("in") in ("path", "header"):
         return {"style": "simple"}
@@ -205,7 +205,7 @@ def _make_style(parameter: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Sequence[str]) -> dict[str, Json] | None:
-    """The body that a parameter of `body`, or those of `formData`, are."""
+    """Return the body that a parameter of `body`, or those of `formData`, are."""
     bodies = [parameter for parameter in parameters if parameter.get("in") == "body"]
     if bodies:
         body, *_ = bodies
@@ -239,13 +239,13 @@ def _make_request_body(parameters: Sequence[Mapping[str, Json]], consumes: Seque
 
 
 def _make_field(parameter: Mapping[str, Json]) -> dict[str, Json]:
-    """A field of a form as a property."""
+    """Return a field of a form as a property."""
     schema = {key: parameter[key] for key in ("description", *_SCHEMA) if key in parameter}
     return {**schema, "example": parameter["x-example"]} if "x-example" in parameter else schema
 
 
 def _convert_response(response: Json, produces: Sequence[str]) -> Json:
-    """A response, whose schema counts for all that the operation produces."""
+    """Return a response, whose schema counts for all that the operation produces."""
     if not isinstance(response, dict) or "schema" not in response:
         return response
     converted = {key: value for key, value in response.items() if key not in ("schema", "examples")}
@@ -261,7 +261,9 @@ def _get_media_types(holder: Mapping[str, Json], key: str) -> list[str]:
 
 
 def _convert_keywords(value: Any, *, names: bool = False) -> Any:
-    """A value in which schemas say `nullable`, `discriminator` and files as 3.0 does; `names` are keys of anything."""
+    """Return a value in which schemas say `nullable`, `discriminator` and files as 3.0 does; `names` are keys of
+    anything.
+    """
     if isinstance(value, list):
         return [_convert_keywords(item) for item in value]
     if not isinstance(value, dict):
