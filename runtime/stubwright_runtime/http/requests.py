@@ -231,7 +231,7 @@ class Binding:
         return HOLE.sub(value, self._http["url"])
 
     def ways(self, environment: Mapping[str, str]) -> list[Sequence[str]]:
-        """Return the ways to say who the server is, in order, whose variables are all set; one without, if there is none."""
+        """Return the ways to say who the server is whose variables are all set, in order; one without, if none are."""
         alternatives: Sequence[Sequence[str]] = self._http.get("security", self.api.security)
         usable = [names for names in alternatives if all(self._is_set(name, environment) for name in names)]
         return usable or [()]
