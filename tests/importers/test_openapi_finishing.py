@@ -205,7 +205,7 @@ def test_a_document_without_security_is_a_note(security: Any, is_told: bool, tmp
 
 
 def test_schemes_that_cannot_be_read_are_not_named(tmp_path: Path) -> None:
-    document = {"paths": {"/x": {"get": {}}}, "security": None, "components": {"$ref": "#/nowhere"}}
+    document: dict[str, Any] = {"paths": {"/x": {"get": {}}}, "security": None, "components": {"$ref": "#/nowhere"}}
     made = imported(tmp_path, {"servers": [{"url": "https://h.example"}], **document})
     assert any(note.startswith("the document declares no security, so calls to") for note in made.notes)
 
