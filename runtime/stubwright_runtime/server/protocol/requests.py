@@ -48,15 +48,18 @@ def opens_stateless(message: Mapping[str, Any]) -> bool:
 def find_stateless_fault(message: Mapping[str, Any]) -> ProtocolError | None:
     """Return what is wrong with a request from 2026-07-28 on; `None` if it is valid, whoever serves its method."""
     params = message.get("params") or {}
-    if message["method"] == "initialize":
-        requested = params.get("protocolVersion")
-        said = {"requested": requested} if type(requested) is str else {}
-        return ProtocolError(
-            UNSUPPORTED_PROTOCOL_VERSION,
-            "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
-            {"supported": [*STATELESS], **said},
-        )
     return _find_envelope_fault(params.get("_meta")) or _find_fault(message, stateless=True)
+
+
+def late_handshake(message: Mapping[str, Any]) -> ProtocolError:
+    """Return the error that answers a handshake on a connection of the era of 2026-07-28; over HTTP there is none."""
+    requested = (message.get("params") or {}).get("protocolVersion")
+    said = {"requested": requested} if type(requested) is str else {}
+    return ProtocolError(
+        UNSUPPORTED_PROTOCOL_VERSION,
+        "connection is serving the 2026-07-28 protocol; the initialize handshake is not accepted",
+        {"supported": [*STATELESS], **said},
+    )
 
 
 def find_handshake_fault(message: Mapping[str, Any], *, is_shaken: bool) -> ProtocolError | None:

@@ -22,7 +22,14 @@ from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
 from ...protocol.messages import error_response, judge, parse, read, too_long
 from ...protocol.outgoing import Outgoing
-from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, opens_stateless
+from ...protocol.requests import (
+    STATELESS,
+    find_handshake_fault,
+    find_stateless_fault,
+    id_in_use,
+    late_handshake,
+    opens_stateless,
+)
 from .due import Due
 from .notices import Notices
 from .wire import LONGEST
@@ -112,11 +119,7 @@ class Connection:
             self._is_stateless = opens_stateless(message)
         if self._direct.is_about_tasks(message) and (self._is_stateless or self._client is not None):
             return False
-        fault = (
-            find_stateless_fault(message)
-            if self._is_stateless
-            else find_handshake_fault(message, is_shaken=self._client is not None)
-        )
+        fault = self._find_fault(message)
         if fault is None and not self._direct.takes(message):
             return False
         params: Mapping[str, Any] | None = message.get("params")
@@ -139,6 +142,12 @@ class Connection:
         # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
         run.task.add_done_callback(lambda _: self._give_up(run))
         return True
+
+    def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
+        """Return what is wrong with a request, in the era of the connection."""
+        if not self._is_stateless:
+            return find_handshake_fault(message, is_shaken=self._client is not None)
+        return late_handshake(message) if message["method"] == "initialize" else find_stateless_fault(message)
 
     def _sender(self, params: Mapping[str, Any] | None, fault: ProtocolError | None) -> Client:
         """Return who sends a request, as far as that can be known."""
