@@ -134,7 +134,7 @@ def test_a_wrong_word_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_needs_what_the_runtime_needs(capsys: pytest.CaptureFixture[str]) -> None:
     cli.run(["generate"])
-    assert "  it needs anyio>=4.9, cryptography>=43, " in capsys.readouterr().out
+    assert "  it needs anyio>=4.10, cryptography>=43, " in capsys.readouterr().out
     say("vendored", "mcp", "pydantic")
     assert cli.run(["check"]) == 0
     assert "needs `jsonschema-rs>=0.60`" in capsys.readouterr().err
