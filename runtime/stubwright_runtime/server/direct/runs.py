@@ -88,6 +88,14 @@ class Run:
         """Return the SDK's way to the client; the request is handed over for it."""
         return await asyncio.shield(self.move())
 
+    async def reach(self) -> Conversation | None:
+        """Return the way to the client; `None` if it has disconnected, so that what it would be told is dropped."""
+        try:
+            return await self.conversation()
+        except DisconnectedError:
+            log().debug("what a handler tells its caller is dropped, since the client has disconnected")
+            return None
+
     def move(self) -> asyncio.Future[Conversation]:
         """Hand the request over, unless it is already."""
         if self._hand_over is None:
@@ -208,7 +216,7 @@ class DirectChannel:
             told = {key: value for key, value in known.items() if value is not None}
             progress = {"progressToken": token, "progress": done, **told}
             await self.outgoing.notify("notifications/progress", progress)
-        elif (conversation := await self._reach()) is not None:
+        elif (conversation := await self._run.reach()) is not None:
             await conversation.progress(done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
@@ -219,16 +227,8 @@ class DirectChannel:
         if self.outgoing is not None:
             source = {} if logger is None else {"logger": logger}
             await self.outgoing.notify("notifications/message", {"level": level, "data": data, **source})
-        elif (conversation := await self._reach()) is not None:
+        elif (conversation := await self._run.reach()) is not None:
             await conversation.log(level, data, logger)
-
-    async def _reach(self) -> Conversation | None:
-        """Return the SDK's way to the client; `None` if the client has disconnected."""
-        try:
-            return await self._run.conversation()
-        except DisconnectedError:
-            log().debug("what a handler tells its caller is dropped, since the client has disconnected")
-            return None
 
     async def subscribe(self, uri: str) -> None:
         """Tell it of changes of a resource, too."""
@@ -237,7 +237,7 @@ class DirectChannel:
 
     async def release(self) -> None:
         """Close the stream of the request, where the caller can come back for the response."""
-        if self.outgoing is None and (conversation := await self._reach()) is not None:
+        if self.outgoing is None and (conversation := await self._run.reach()) is not None:
             await conversation.release()
 
     async def request(self, request: Any, result: Any) -> Any:

@@ -10,8 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, cast
 
 from ....mcp.errors import ProtocolError
-from ....observability.logs import log
-from ...protocol.outgoing import DisconnectedError, Outgoing
+from ...protocol.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Send
@@ -66,11 +65,8 @@ def messages_of(run: Run) -> Outgoing:
     """Return the messages to the client of a request, with the first of which its answer becomes a stream."""
 
     async def send(message: bytes) -> None:
-        try:
-            stream = cast("EventStream", await run.conversation())
-        except DisconnectedError:
-            log().debug("what a handler tells its caller is dropped, since the client has disconnected")
-        else:
+        stream = cast("EventStream | None", await run.reach())
+        if stream is not None:
             await stream.send(message)
 
     return Outgoing(send)

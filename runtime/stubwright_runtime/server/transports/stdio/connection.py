@@ -210,7 +210,6 @@ class Connection:
         if message["method"] == _INITIALIZED and self._client is not None and self._notices is None:
             if self._client.wants is not None:
                 self._notices = Notices(self._client.wants, self._core.changes, self._outgoing)
-                self._notices.begin()
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
             if run is not None:

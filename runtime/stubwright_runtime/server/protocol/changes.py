@@ -1,0 +1,65 @@
+"""The changes that one client has not heard of yet, and the notifications that tell of them.
+
+Takes changes as they come, and the messages to the client. Of several changes of one kind that wait, the client hears
+once: it reads the list anew anyway (MCP 2025-11-25, server/tools, "List Changed Notification").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..core.lists import Change
+    from .outgoing import Outgoing
+
+
+class Telling:
+    """What one client is told, on its connection or on one stream."""
+
+    def __init__(
+        self, is_wanted: Callable[[Change], bool], outgoing: Outgoing, meta: Mapping[str, Any] | None = None
+    ) -> None:
+        """Begin with nothing to tell.
+
+        Args:
+            is_wanted: Tells whether the client wants to hear of a change.
+            outgoing: The messages to the client.
+            meta: The `_meta` of each notification, if it has one.
+        """
+        self._is_wanted = is_wanted
+        self._outgoing = outgoing
+        self._about: Mapping[str, Any] = {} if meta is None else {"_meta": meta}
+        self._waiting: dict[Change, None] = {}
+        self._woken = asyncio.Event()
+        self._is_over = False
+
+    def hear(self, change: Change) -> None:
+        """Take a change, if the client wants to hear of it."""
+        if self._is_wanted(change):
+            self._waiting[change] = None
+            self._woken.set()
+
+    def end(self) -> None:
+        """Tell what waits, and nothing after it."""
+        self._is_over = True
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Tell the client of changes until the end."""
+        while True:
+            while self._waiting:
+                change = next(iter(self._waiting))
+                del self._waiting[change]
+                await self._tell(change)
+            if self._is_over:
+                return
+            self._woken.clear()
+            await self._woken.wait()
+
+    async def _tell(self, change: Change) -> None:
+        name = f"{change.kind}/list_changed" if change.uri is None else "resources/updated"
+        params = self._about if change.uri is None else {"uri": change.uri, **self._about}
+        await self._outgoing.notify(f"notifications/{name}", params or None)
