@@ -169,6 +169,29 @@ FIND: Final = """
         return FindParcelOutput(state="packed")
 """
 
+RENAMED: Final = (
+    "breaking: SW582 python client `track_parcel`: the method is gone",
+    "it is called `find_parcel` now",
+    "breaking: SW586 python class `TrackParcelInput`: the class is gone",
+    "it is called `FindParcelInput` now",
+    "breaking: SW586 python class `TrackParcelOutput`: the class is gone",
+    "it is called `FindParcelOutput` now",
+    "may break: SW582 python handler `track_parcel`: the method is no longer called",
+    "it is called `find_parcel` now",
+)
+"""What `diff` says of a tool's Python names when the tool is renamed."""
+
+RENAMED_TYPES: Final = (
+    'caller.py:10: error: "ParcelsClient" has no attribute "track_parcel"  [attr-defined]',
+    'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelInput"  [attr-defined]',
+    'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelOutput"  [attr-defined]',
+    (
+        'test_parcels.py:10: error: Cannot instantiate abstract class "Parcels" with abstract attribute '
+        '"find_parcel"  [abstract]'
+    ),
+)
+"""What mypy says of them."""
+
 CHANGES: Final = {
     "rename": Change(
         ((TRACK, TRACK.replace("track_parcel", "find_parcel")),),
@@ -185,27 +208,12 @@ CHANGES: Final = {
             "to answer to both names, give the new one `stubwright: {aliases: [{name: track_parcel}]}`",
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
             "the server does not start without it; rename `track_parcel`",
-            "breaking: SW582 python client `track_parcel`: the method is gone",
-            "it is called `find_parcel` now",
-            "breaking: SW586 python class `TrackParcelInput`: the class is gone",
-            "it is called `FindParcelInput` now",
-            "breaking: SW586 python class `TrackParcelOutput`: the class is gone",
-            "it is called `FindParcelOutput` now",
-            "may break: SW582 python handler `track_parcel`: the method is no longer called",
-            "it is called `find_parcel` now",
+            *RENAMED,
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
         breaks=True,
         version="a major version, 1.4.0 → 2.0.0",
-        mypy=(
-            'caller.py:10: error: "ParcelsClient" has no attribute "track_parcel"  [attr-defined]',
-            'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelInput"  [attr-defined]',
-            'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelOutput"  [attr-defined]',
-            (
-                'test_parcels.py:10: error: Cannot instantiate abstract class "Parcels" with abstract attribute '
-                '"find_parcel"  [abstract]'
-            ),
-        ),
+        mypy=RENAMED_TYPES,
         pytest="ImportError: cannot import name 'TrackParcelInput' from",
         done={
             "parcels.py": (("TrackParcel", "FindParcel"), ("track_parcel", "find_parcel")),
@@ -255,14 +263,7 @@ CHANGES: Final = {
         diff=(
             "breaking: SW581 python handler `find_parcel`: handlers must have this method",
             "the server does not start without it; rename `track_parcel`",
-            "breaking: SW582 python client `track_parcel`: the method is gone",
-            "it is called `find_parcel` now",
-            "breaking: SW586 python class `TrackParcelInput`: the class is gone",
-            "it is called `FindParcelInput` now",
-            "breaking: SW586 python class `TrackParcelOutput`: the class is gone",
-            "it is called `FindParcelOutput` now",
-            "may break: SW582 python handler `track_parcel`: the method is no longer called",
-            "it is called `find_parcel` now",
+            *RENAMED,
             (
                 "compatible: SW512 wire tool `track_parcel`: it is called `find_parcel` now, and answers to its old "
                 "name up to version 2.0.0"
@@ -271,15 +272,7 @@ CHANGES: Final = {
         ),
         breaks=True,
         version="a major version, 1.4.0 → 2.0.0",
-        mypy=(
-            'caller.py:10: error: "ParcelsClient" has no attribute "track_parcel"  [attr-defined]',
-            'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelInput"  [attr-defined]',
-            'parcels.py:4: error: Module "parcels_mcp" has no attribute "TrackParcelOutput"  [attr-defined]',
-            (
-                'test_parcels.py:10: error: Cannot instantiate abstract class "Parcels" with abstract attribute '
-                '"find_parcel"  [abstract]'
-            ),
-        ),
+        mypy=RENAMED_TYPES,
         pytest="ImportError: cannot import name 'TrackParcelInput' from",
         done={
             "parcels.py": (("TrackParcel", "FindParcel"), ("track_parcel", "find_parcel"), ("args.number", "args.id")),
