@@ -257,6 +257,10 @@ def test_headers_name_the_command_that_makes_the_file(project: Path) -> None:
     assert command("generated") == "# Regenerate with: stubwright generate specs/weather.yaml"
     stubwright("generate", "specs/weather.yaml", "-o", "made", cwd=project)
     assert command("made") == "# Regenerate with: stubwright generate specs/weather.yaml -o made"
+    here = project / "here"
+    here.mkdir()
+    stubwright("generate", "../specs/weather.yaml", "-o", ".", cwd=here)
+    assert command("here") == "# Regenerate with: stubwright generate specs/weather.yaml -o here"
     (project / "pyproject.toml").write_text('[tool.stubwright]\nmanifests = ["specs/*.yaml"]\noutput = "made"\n')
     stubwright("generate", cwd=project)
     assert command("made") == "# Regenerate with: stubwright generate specs/weather.yaml"

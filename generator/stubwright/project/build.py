@@ -49,7 +49,8 @@ class Target:
     @property
     def option(self) -> str:
         """What a command must say to mean this folder."""
-        return "" if self.told or self.folder.name == OUTPUT else f" -o {shlex.quote(self.folder.name)}"
+        name = layout.name(self.folder)
+        return "" if self.told or name == OUTPUT else f" -o {shlex.quote(name)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,18 @@ def told(path: str, output: Path) -> str:
 
 def above(output: Path) -> Path:
     """Return the folder above the output folder, which the lock's paths count from."""
-    return Path(os.path.normpath(Path.cwd() / output)).parent
+    return _absolute(output).parent
+
+
+def name(output: Path) -> str:
+    """Return the name of the output folder, as a command in the folder above it has it; also of `.`."""
+    return _absolute(output).name
 
 
 def shown(output: Path, path: str) -> str:
     """Return a path below the output folder as a user knows it."""
     return str(PurePosixPath(output) / path)
+
+
+def _absolute(output: Path) -> Path:
+    return Path(os.path.normpath(Path.cwd() / output))
