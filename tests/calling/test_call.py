@@ -9,8 +9,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Final
 
@@ -349,6 +351,57 @@ def test_without_a_terminal_nobody_is_asked(desk: Path) -> None:
     assert done.returncode == 3
     assert "elicitation" in done.stderr.lower()
     assert "\x1b" not in done.stderr
+
+
+def test_answers_of_the_command_line_need_no_terminal(desk: Path) -> None:
+    answers = ["--answer", "width=3", "--answer", "loud=yes", "--answer", "depth=1"]
+    done = stubwright("call", "work", *answers, cwd=desk)
+    assert (done.returncode, done.stdout) == (0, "WorkSizeAnswer: WorkSizeAnswer(width=3, colour='blue', loud=True)\n")
+    assert done.stderr.splitlines()[-1] == "note: nothing was asked for --answer depth"
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        (["width=3"], "answer it with --answer loud=VALUE"),
+        (["width=wide", "loud=no"], "`width` is a whole number, and `wide` is none"),
+    ],
+)
+def test_an_answer_that_is_missing_or_does_not_fit_is_told(answers: list[str], told: str, desk: Path) -> None:
+    done = stubwright("call", "work", *(part for each in answers for part in ("--answer", each)), cwd=desk)
+    assert "the server asks: How large?" in done.stderr
+    assert told in done.stderr
+    assert done.stdout == "Cancelled: Cancelled()\n"
+
+
+def test_an_answer_has_a_name(desk: Path) -> None:
+    done = stubwright("call", "work", "--answer", "perhaps", cwd=desk)
+    assert done.returncode == 2
+    assert "--answer takes NAME=VALUE, or yes or no for what has no fields" in done.stderr
+
+
+def test_a_token_goes_to_a_url_and_to_no_command(tmp_path: Path) -> None:
+    heard: list[str | None] = []
+
+    class Guarded(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(self.headers["Authorization"])
+            self.send_error(401)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Guarded) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = stubwright("call", f"http://127.0.0.1:{server.server_port}/mcp", "add", "--token", "t0ken", cwd=tmp_path)
+        server.shutdown()
+    assert set(heard) == {"Bearer t0ken"}
+    assert done.returncode == 3
+    assert "--token" in done.stderr
+    assert "t0ken" not in done.stderr
+    done = stubwright("call", "add", "--token", "t0ken", "--", "server", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--header and --token are for a URL; a command has no headers" in done.stderr
 
 
 def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from stubwright_runtime.mcp.elicitation_answers import Accepted, Cancelled, Decl
 from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stubwright_runtime.client.features.questions import OnQuestion
 
 _WIDTH: Final = 24
 _CLEARED: Final = "\r\x1b[K"
@@ -112,6 +114,67 @@ class Asking:
         if not line:
             raise EOFError
         return line.strip()
+
+
+class Answers:
+    """Answers from the command line, to what a server wants to know.
+
+    Attributes:
+        unused: The names of those that nothing was asked for yet, in order.
+    """
+
+    def __init__(self, given: Sequence[str], stream: TextIO, otherwise: OnQuestion | None) -> None:
+        """Take the answers as words.
+
+        Args:
+            given: `NAME=VALUE` for a field of a form; `yes` and `no` answer what has no fields.
+            stream: Where what the server asked, and why it is not answered, is told.
+            otherwise: What is asked if an answer is missing or does not fit; `None` if nobody can be.
+
+        Raises:
+            ArgumentError: A word is neither.
+        """
+        for word in given:
+            if "=" not in word and word not in ("yes", "no"):
+                raise arguments.ArgumentError("--answer takes NAME=VALUE, or yes or no for what has no fields")
+        self._words = [word for word in given if "=" not in word]
+        self._fields = dict(word.split("=", 1) for word in given if "=" in word)
+        self._stream = stream
+        self._otherwise = otherwise
+        self.unused = dict.fromkeys([*self._words, *self._fields])
+
+    def __call__(self, question: Question) -> Any:
+        """Answer a question, or have it asked."""
+        properties: Mapping[str, Any] = (question.schema or {}).get("properties") or {}
+        try:
+            return self._fill(question, properties) if properties else self._agree()
+        except arguments.ArgumentError as error:
+            if self._otherwise is not None:
+                return self._otherwise(question)
+            self._stream.write(replace_controls(f"the server asks: {question}\n{error}\n"))
+            return Cancelled()
+
+    def _fill(self, question: Question, properties: Mapping[str, Any]) -> dict[str, Any]:
+        required = (question.schema or {}).get("required") or ()
+        missing = [name for name in required if name not in self._fields and "default" not in properties.get(name, {})]
+        if missing:
+            wanted = " ".join(f"--answer {name}=VALUE" for name in missing)
+            raise arguments.ArgumentError(f"answer it with {wanted}")
+        for name in properties:
+            self.unused.pop(name, None)
+        return {
+            name: _value(name, self._fields[name], schema)
+            for name, schema in properties.items()
+            if name in self._fields
+            for name, schema in properties.items()
+            if name in self._fields
+        }
+
+    def _agree(self) -> Answer:
+        if not self._words:
+            raise arguments.ArgumentError("answer it with --answer yes or --answer no")
+        self.unused.pop(self._words[-1], None)
+        return Accepted() if self._words[-1] == "yes" else Declined()
 
 
 def _value(name: str, text: str, schema: Mapping[str, Any]) -> Any:

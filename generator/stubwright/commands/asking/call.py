@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from stubwright.calling.calls import Outcome
     from stubwright.commands.asking.destinations import Destination
+    from stubwright_runtime.client.features.questions import OnQuestion
 
 _FAILED: Final = 1
 _NO_ANSWER: Final = 3
@@ -57,6 +58,13 @@ def add(verbs: Any) -> None:
     call.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, help="how long the answer may take (default: no limit)"
     )
+    call.add_argument(
+        "--answer",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="an answer to what the server asks, by the name of the field; yes or no if there is none",
+    )
     call.add_argument("--no-input", action="store_true", help="ask nothing at the terminal")
     call.set_defaults(verb=_call)
 
@@ -85,6 +93,14 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
     progress = terminal.Progress(sys.stderr)
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not arguments.no_input
 
+    asking: OnQuestion | None = terminal.Asking(sys.stderr, progress) if is_asked else None
+    answers: terminal.Answers | None = None
+    if arguments.answer:
+        try:
+            asking = answers = terminal.Answers(arguments.answer, sys.stderr, asking)
+        except ArgumentError as error:
+            raise UsageError(str(error)) from None
+
     def make(definition: Mapping[str, Any]) -> dict[str, Any]:
         return parse(given, definition.get("inputSchema") or {}, lambda path: Path(path).read_bytes(), sys.stdin.read)
 
@@ -95,7 +111,7 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
             make,
             seconds=arguments.timeout,
             on_progress=progress if sys.stderr.isatty() else None,
-            on_question=terminal.Asking(sys.stderr, progress) if is_asked else None,
+            on_question=asking,
             on_listed=lambda definition: _compare(destination, definition),
         )
 
@@ -116,6 +132,8 @@ def _send(destination: Destination, tool: str, given: list[str], arguments: argp
         err(f"stubwright: `{destination.label}` cannot be asked: {reason(error)}")
         return _NO_ANSWER
     progress.clear()
+    if answers is not None and answers.unused:
+        err(f"note: nothing was asked for --answer {', '.join(answers.unused)}")
     return _show(outcome, tool, arguments)
 
 
@@ -154,7 +172,7 @@ def _hint(destination: Destination, error: Exception) -> str:
     from stubwright_runtime.client.core.environment import describe_withheld
 
     if isinstance(error, Unauthorized | Forbidden) and destination.url is not None:
-        return "; add credentials with --header"
+        return "; add credentials with --token or --header"
     if isinstance(error, ServerExited) and destination.has_no_handlers:
         return "; name its handlers with --handlers, or ask a mock of it with --mock"
     if isinstance(error, ServerExited) and error.withheld:

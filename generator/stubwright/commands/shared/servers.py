@@ -81,6 +81,13 @@ def reaching(parser: CommandParser, only_after: str | None = None) -> None:
     parser.add_argument(
         "--header", metavar="NAME:VALUE", action="append", default=[], help="an HTTP header for each request to a URL"
     )
+    parser.add_argument(
+        "--token",
+        dest="header",
+        action="append",
+        type="Authorization: Bearer {}".format,
+        help='an access token for a URL: --header "Authorization: Bearer TOKEN"',
+    )
     passing(parser)
 
 
@@ -155,7 +162,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
         if not command:
             raise UsageError("the command after `--` is empty")
         if headers:
-            raise UsageError("--header is for a URL; a command has no headers")
+            raise UsageError("--header and --token are for a URL; a command has no headers")
         return start(command, arguments)
     if arguments.env:
         raise UsageError("--env is for a command; a URL has no environment")
