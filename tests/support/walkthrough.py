@@ -35,6 +35,8 @@ STEP: Final = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _HEADER: Final = re.compile(r"# (?P<file>[\w./-]+\.\w+)(?P<appended>, at the end)?\n")
+_SERVER: Final = re.compile(rf"^stubwright dev|--http {re.escape(ADDRESS)}|python -m (?:uvicorn|http\.server) ")
+_SERVED: Final = re.compile(r"http://(127\.0\.0\.1:\d+)(?:/mcp|/\)| \(Press)")
 _PROMPT: Final = re.compile(r"^(.*\[y/n\]: )(\w)$", re.MULTILINE)
 
 
@@ -99,7 +101,7 @@ class Walkthrough:
             self.folder /= command.removeprefix("cd ")
         elif variable := re.fullmatch(r"(\w+)=\S*…", command):
             self.environment[variable[1]] = self._token(variable[1])
-        elif command.startswith("stubwright dev") or f"--http {ADDRESS}" in command:
+        elif _SERVER.search(command):
             self._serve(command, printed)
         else:
             status, said = self._finish(command.replace(ADDRESS, self._address), _PROMPT.search(printed))
@@ -171,19 +173,18 @@ class Walkthrough:
     def _serve(self, command: str, printed: str) -> None:
         self._stop()
         log = Path(self._stack.enter_context(tempfile.TemporaryDirectory())) / "log"
-        free = command.replace(f"--http {ADDRESS}", "--http 127.0.0.1:0")
-        words = shlex.split(free) + ([] if "--http" in free else ["--http", "127.0.0.1:0"])
+        words = shlex.split(re.sub(r"\b8000\b", "0", command))
+        if words[:2] == ["stubwright", "dev"] and "--http" not in words:
+            words += ["--http", "127.0.0.1:0"]
         out: IO[bytes] = self._stack.enter_context(log.open("wb"))
-        started = ["bash", "-c", f"exec {shlex.join(words)}"]
+        started = ["bash", "-c", f"exec env {shlex.join(words)}"]
         process = self._stack.enter_context(
             running(started, cwd=self.folder, env=self.environment, stdout=out, stderr=out)
         )
         self._server = (process, log)
         wanted = _pattern(printed + "…\n")
         end = time.monotonic() + 60
-        while not (
-            (at := re.search(r"http://(127\.0\.0\.1:\d+)/mcp", self._said())) and wanted.match(self._said(at[1]))
-        ):
+        while not ((at := _SERVED.search(self._said())) and wanted.match(self._said(at[1]))):
             if process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"$ {command}\n{self._said()}\nbut the page says\n{printed}")
             time.sleep(0.05)

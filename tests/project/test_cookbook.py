@@ -1,0 +1,74 @@
+"""The recipes of `docs/cookbook.md`, each played as a reader would, in a folder of its own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import pytest
+from conftest import ROOT
+
+from command_line import stubwright
+from walkthrough import Walkthrough
+
+PAGE: Final = (ROOT / "docs" / "cookbook.md").read_text("utf-8")
+RECIPES: Final = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+FILE: Final = re.compile(r"^```(?:yaml|python)\n# (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+FASTMCP: Final = "Moving from FastMCP"
+SLOW: Final = {"Data of each user", "Another server in a handler"}
+"""Recipes whose servers start others, or again on each save."""
+
+
+def play(recipe: str, folder: Path, instead: Mapping[str, str] = MappingProxyType({})) -> None:
+    with Walkthrough(folder, instead=instead) as walk:
+        walk.play(RECIPES[recipe])
+        assert walk.blocks == []
+        assert walk.count == RECIPES[recipe].count("\n$ ") > 0
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(name, marks=[pytest.mark.long] if name in SLOW else []) for name in RECIPES if name != FASTMCP],
+)
+def test_a_recipe_works_as_written(recipe: str, tmp_path: Path) -> None:
+    play(recipe, tmp_path)
+
+
+@pytest.mark.long
+def test_a_server_moves_from_fastmcp_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    peers = importlib.import_module("peers")
+    try:
+        python = peers.fastmcp()
+    except peers.NotThereError as error:
+        pytest.skip(str(error))
+    play(FASTMCP, tmp_path, {"-- python ": f"-- {python} "})
+
+
+def test_the_page_leads_to_each_recipe() -> None:
+    assert [title.lower().replace(" ", "-") for title in RECIPES] == re.findall(r"\]\(#([\w-]+)\)", PAGE)
+    assert [name for name in RECIPES if "**Watch out:** " not in RECIPES[name]] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_code_of_a_recipe_is_typed(recipe: str, tmp_path: Path, mypy: list[str]) -> None:
+    files = dict(FILE.findall(RECIPES[recipe]))
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    manifests = [name for name, text in files.items() if "\nserver:" in text]
+    run = stubwright("generate", *manifests, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    modules = [name for name in files if name.endswith(".py") and name != "old.py"]
+    command = [*mypy, *modules] if modules else [*mypy, "generated"]
+    environment = {**os.environ, "MYPYPATH": "generated"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
