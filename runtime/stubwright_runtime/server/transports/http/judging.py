@@ -13,7 +13,7 @@ from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_ME
 from ....values.sanitizing import clean
 from ...protocol.messages import error_response
 from ...protocol.mirrors import PREFIX, decode_value
-from ...protocol.requests import find_unknown_revision, meta_of
+from ...protocol.requests import STATELESS, find_unknown_revision, meta_of
 from .heads import NAMED, Head, find_foreign, is_json, read_head
 
 if TYPE_CHECKING:
@@ -126,17 +126,18 @@ def judge_head(
 
 
 def find_header_fault(
-    head: Head, message: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
+    head: Head, message: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]], *, has_tasks: bool
 ) -> ProtocolError | None:
     """Return what is wrong with the headers of a POST beside its message; `None` if nothing is.
 
-    What is wrong with the envelope of a request, `find_stateless_fault` says, which is asked next; `find_task_fault`
-    after it. The error names the id of a request, and no id if the message is none.
+    What is wrong with the envelope of a request, `find_stateless_fault` says, which is asked next. The error names the
+    id of a request, and no id if the message is none.
 
     Args:
         head: What the headers say that matters.
         message: A message that is well-formed as JSON-RPC.
         headers: All headers, their names in small letters.
+        has_tasks: Whether the server has tasks; otherwise it knows none of their methods, whatever is repeated.
     """
     is_request = "id" in message and "method" in message
     if is_request and (fault := find_other_revision(message, headers)) is not None:
@@ -154,7 +155,12 @@ def find_header_fault(
     if head.method != message["method"]:
         return ProtocolError(HEADER_MISMATCH, "mcp-method header does not match the request body's method")
     key = NAMED.get(message["method"])
-    return None if key is None else _find_other_name(head, key, message["params"].get(key))
+    if key is None and has_tasks and message["method"] in _OF_TASKS and head.revision in STATELESS:
+        key = "taskId"
+    said = None if key is None else message["params"].get(key)
+    if said is None or (key == "taskId" and type(said) is not str) or decode_value(head.name) == said:
+        return None
+    return ProtocolError(HEADER_MISMATCH, f"mcp-name header does not match the request body's {key!r} parameter")
 
 
 def find_other_revision(request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]) -> ProtocolError | None:
@@ -175,18 +181,6 @@ def find_other_revision(request: Mapping[str, Any], headers: Sequence[tuple[byte
         "send the same revision in both"
     )
     return ProtocolError(HEADER_MISMATCH, message)
-
-
-def find_task_fault(head: Head, message: Mapping[str, Any]) -> ProtocolError | None:
-    """Return what is wrong with the name in the headers of a request about a task; `None` if nothing is.
-
-    Args:
-        head: What the headers say that matters.
-        message: A request from 2026-07-28 on that is valid, on a server that has tasks.
-    """
-    if message["method"] not in _OF_TASKS:
-        return None
-    return _find_other_name(head, "taskId", (message.get("params") or {}).get("taskId"))
 
 
 def _judge_stateless(method: str, said: Mapping[bytes, str]) -> Refused | None:
@@ -245,9 +239,3 @@ def _accepted(said: Mapping[bytes, str]) -> tuple[bool, bool]:
         not kinds.isdisjoint(("*/*", "application/*", "application/json")),
         not kinds.isdisjoint(("*/*", "text/*", "text/event-stream")),
     )
-
-
-def _find_other_name(head: Head, key: str, said: object) -> ProtocolError | None:
-    if said is None or decode_value(head.name) == said:
-        return None
-    return ProtocolError(HEADER_MISMATCH, f"mcp-name header does not match the request body's {key!r} parameter")
