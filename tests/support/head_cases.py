@@ -356,6 +356,9 @@ def odd_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
         message = request(1, "tools/call", call, stateless=True)
         message["params"]["_meta"][_VERSION] = revision
         yield f"tools/call of {revision}", message
+    message = request(1, "tasks/get", {"taskId": "add"}, stateless=True)
+    message["params"]["_meta"] |= {_VERSION: "1999-01-01", _CAPABILITIES: TASKS}
+    yield "tasks/get of 1999-01-01", message
     for key in (_VERSION, _CAPABILITIES):
         message = request(1, "tools/call", call, stateless=True)
         del message["params"]["_meta"][key]

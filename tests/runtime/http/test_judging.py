@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -228,6 +228,15 @@ def test_find_header_fault_says_what_the_endpoint_answers() -> None:
                 assert said(fault) == mended(today[name][label], mismatch), (name, label)
 
 
+def test_a_server_without_tasks_compares_no_names_of_tasks() -> None:
+    """It answers that it does not know the method."""
+    body = request(1, "tasks/get", {"taskId": "a"}, stateless=True)
+    head = Head(None, "2026-07-28", "tasks/get", "b")
+    headers = encoded({"mcp-protocol-version": ["2026-07-28"]})
+    assert find_header_fault(head, body, headers, has_tasks=False) is None
+    assert find_header_fault(head, body, headers, has_tasks=True) is not None
+
+
 CALLS = [(name, arguments) for name in ("mirror", "reflect") for arguments in ARGUMENTS]
 
 
@@ -360,6 +369,30 @@ def test_find_mirror_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any], 
     rejection = validate_mcp_param_headers(deepcopy(schema), arguments, Headers(raw=raw))
     fault = find_mirror_fault(schema, arguments, raw)
     assert (fault and (fault.code, fault.message)) == (rejection and (rejection.code, rejection.message))
+
+
+KEYWORDS = (
+    *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then"),
+    *("unevaluatedItems", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "prefixItems", "$defs", "definitions"),
+    *("dependentSchemas", "patternProperties", "properties", "default", "const", "enum", "examples", "$ref", "other"),
+)
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS)
+@pytest.mark.parametrize("shape", [lambda below: below, lambda below: [below], lambda below: {"c": below}])
+@pytest.mark.parametrize("is_deep", [False, True])
+def test_a_keyword_is_looked_for_where_the_sdk_does(keyword: str, shape: Callable[[Any], Any], is_deep: bool) -> None:
+    """A keyword that clients cannot do as it says takes the whole tool from them: then no header is missing."""
+    below = {"type": "string", "x-mcp-header": "B"}
+    schema = {
+        "properties": {"a": {"type": "string", "x-mcp-header": "A"}},
+        keyword: shape({"properties": {"b": below}} if is_deep else below),
+    }
+    if keyword == "properties":
+        schema = {"properties": {"a": {"type": "string", "x-mcp-header": "A", "properties": shape(below)}}}
+    rejection = validate_mcp_param_headers(schema, {"a": "x"}, Headers(raw=[]))
+    fault = find_mirror_fault(schema, {"a": "x"}, [])
+    assert (fault and fault.message) == (rejection and rejection.message)
 
 
 @given(st.one_of(SENT, st.text(st.characters(max_codepoint=127), max_size=8).map(lambda text: f"=?base64?{text}?=")))
