@@ -409,7 +409,9 @@ def routings(body: Mapping[str, Any]) -> Iterator[tuple[str, Changes]]:
     for name, odd in zip(usual, (versions, methods, names), strict=True):
         for values in odd:
             yield f"{name} {shown(values)}", {**USUAL, **usual, name: values}
-    for version, other, named in product([usual["mcp-protocol-version"], *versions], methods[:3], names[:4]):
+    for version, other, named in product(
+        [usual["mcp-protocol-version"], *versions], [[method], *methods[:3]], [[right], *names[:3]]
+    ):
         change = {"mcp-protocol-version": version, "mcp-method": other, "mcp-name": named}
         yield " | ".join(map(shown, change.values())), {**USUAL, **change}
 
