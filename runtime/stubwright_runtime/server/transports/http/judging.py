@@ -139,9 +139,13 @@ def find_header_fault(
         headers: All headers, their names in small letters.
         has_tasks: Whether the server has tasks; otherwise it knows none of their methods, whatever is repeated.
     """
+    meta = meta_of(message)
     is_request = "id" in message and "method" in message
-    if is_request and (fault := find_other_revision(message, headers)) is not None:
-        return fault
+    is_same = head.revision is not None and meta.get(PROTOCOL_VERSION_META_KEY) == head.revision
+    if is_request and not (is_same and head.doubled is None):
+        fault = find_other_revision(message, headers)
+        if fault is not None:
+            return fault
     if head.revision is None or not head.is_stateless:
         return None
     if "id" not in message:
@@ -150,7 +154,7 @@ def find_header_fault(
         return ProtocolError(INVALID_REQUEST, "Body must be a single JSON-RPC request or notification object")
     if head.doubled is not None:
         return ProtocolError(HEADER_MISMATCH, f"{head.doubled} header appears more than once")
-    if not meta_of(message).keys() >= {PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY}:
+    if PROTOCOL_VERSION_META_KEY not in meta or CLIENT_CAPABILITIES_META_KEY not in meta:
         return None
     if head.method != message["method"]:
         return ProtocolError(HEADER_MISMATCH, "mcp-method header does not match the request body's method")
