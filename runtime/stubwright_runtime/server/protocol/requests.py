@@ -76,6 +76,14 @@ def find_handshake_fault(message: Mapping[str, Any], *, is_shaken: bool) -> Prot
     return ProtocolError(INVALID_REQUEST, _OTHER_ERA) if opens_stateless(message) else _find_fault(message)
 
 
+def find_unknown_revision(revision: str) -> ProtocolError | None:
+    """Return the error that answers a revision that is not served without a handshake; `None` if it is served."""
+    if revision in STATELESS:
+        return None
+    data = {"supported": [*STATELESS], "requested": revision}
+    return ProtocolError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
+
+
 def unknown_method(method: str) -> ProtocolError:
     """Return the error that answers a request of a method that is not served (JSON-RPC 2.0, 5.1)."""
     return ProtocolError(METHOD_NOT_FOUND, "Method not found", method)
@@ -127,7 +135,4 @@ def _find_envelope_fault(meta: object) -> ProtocolError | None:
     revision = meta[PROTOCOL_VERSION_META_KEY]
     if type(revision) is not str:
         return ProtocolError(INVALID_PARAMS, "the protocol-version envelope value must be a string")
-    if revision not in STATELESS:
-        data = {"supported": [*STATELESS], "requested": revision}
-        return ProtocolError(UNSUPPORTED_PROTOCOL_VERSION, "Unsupported protocol version", data)
-    return None
+    return find_unknown_revision(revision)

@@ -8,22 +8,20 @@ body only in the newer one. It knows no batches, so each of their messages comes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers
 
-from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from ....mcp.errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
 from ....mcp.revisions import UNNAMED, Revision, negotiate
-from ....mcp.vocabulary import PROTOCOL_VERSION_META_KEY
 from ....observability.logs import Tally, log
-from ....values.sanitizing import clean
 from ...direct.keys import REVISION
 from ...protocol.messages import Refusal, error_response, read
-from ...protocol.requests import meta_of
 from ..batches import answer_batch
+from .judging import find_other_revision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -105,25 +103,10 @@ def _refuse(entries: Sequence[Incoming], scope: Scope, *, is_batch: bool) -> Ref
     [entry] = entries
     if entry.problem is None:
         message = entry.message or {}
-        return _find_mismatch(message, scope) if message.keys() >= {"id", "method"} else None
+        if message.keys() >= {"id", "method"} and (fault := find_other_revision(message, scope["headers"])) is not None:
+            return Refusal(message["id"], fault)
+        return None
     return entry.answer or _refusal(INVALID_REQUEST, entry.problem)
-
-
-def _find_mismatch(request: Mapping[str, Any], scope: Scope) -> Refusal | None:
-    """Refuse a request whose header names another revision (MCP 2026-07-28, "Protocol Version Header")."""
-    meta = meta_of(request)
-    if PROTOCOL_VERSION_META_KEY not in meta:
-        return None
-    said = meta[PROTOCOL_VERSION_META_KEY]
-    named = [value.decode("latin-1") for name, value in scope["headers"] if name == b"mcp-protocol-version"]
-    if named and all(value == said for value in named):
-        return None
-    header = f"says {clean(', '.join(named))!r}" if named else "is missing"
-    message = (
-        f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is {clean(str(said))!r}; "
-        "send the same revision in both"
-    )
-    return Refusal(request["id"], ProtocolError(HEADER_MISMATCH, message))
 
 
 def _refusal(code: int, problem: str) -> Refusal:

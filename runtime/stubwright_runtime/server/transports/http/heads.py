@@ -6,9 +6,10 @@ through there (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from ....mcp.revisions import HANDSHAKES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,29 +41,39 @@ _ENCODED: Final = "=?base64?"
 
 Foreign: TypeAlias = Literal["Host", "Origin"]
 
-_NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameters that `Mcp-Name` repeats, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The headers of one request.
+class Head(NamedTuple):
+    """The headers of one request. If one of them is there twice, the first counts.
 
     Attributes:
         session: The session that it names.
         revision: The revision that it names.
         method: The method that it repeats.
         name: The name that it repeats.
+        last_event: The last event that its client has heard, which only a GET says.
+        mirrors: Whether it mirrors arguments.
+        doubled: The first header that is there twice, of those that repeat what the body says.
     """
 
     session: str | None
     revision: str | None
     method: str | None
     name: str | None
+    last_event: str | None = None
+    mirrors: bool = False
+    doubled: str | None = None
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether it names a revision without handshake, which may be one that nobody knows."""
+        return self.revision is not None and self.revision not in HANDSHAKES
 
     def repeats(self, message: Mapping[str, Any]) -> bool:
         """Tell whether it repeats what a request of 2026-07-28 says, beside the revision."""
-        key = _NAMED.get(message["method"])
+        key = NAMED.get(message["method"])
         said = None if key is None else message["params"].get(key)
         is_spelled = self.name is None or (not self.name.startswith(_ENCODED) and self.name.isascii())
         return self.method == message["method"] and self.name == said and is_spelled
@@ -94,14 +105,14 @@ def _accepts(value: bytes) -> bool:
     return {b"application/json", b"text/event-stream"} <= kinds
 
 
-def _is_json(value: bytes) -> bool:
+def is_json(value: bytes) -> bool:
     """Return whether a body is JSON: the type is the same in any case, and has no parameters that count (RFC 8259)."""
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
 def with_plain_type(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Write a `Content-Type` that is JSON as the SDK knows it, which compares it letter by letter."""
-    return [(name, _JSON if name == b"content-type" and _is_json(value) else value) for name, value in headers]
+    return [(name, _JSON if name == b"content-type" and is_json(value) else value) for name, value in headers]
 
 
 def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
@@ -116,7 +127,7 @@ def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: A
             return None
     if (
         any(len(said.get(name, b"")) > _LONGEST for name in (b"accept", b"content-type", b"host", b"origin"))
-        or not _is_json(said.get(b"content-type", b""))
+        or not is_json(said.get(b"content-type", b""))
         or not _accepts(said.get(b"accept", b""))
         or not said.get(b"host")
         or not hosts.allows(said[b"host"])

@@ -1,0 +1,198 @@
+"""Headers that mirror arguments of a call, compared with the arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
+
+Takes the schema of a tool, the arguments of a call and its headers; gives the error that answers a call whose headers
+say something else than its body, since whatever stands between client and server may have gone by the headers.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ...mcp.errors import HEADER_MISMATCH, ProtocolError
+from ...mcp.vocabulary import HEADER
+from ...values.json import is_list, is_mapping, is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+PREFIX: Final = "Mcp-Param-"
+"""Begins the names of headers that mirror arguments."""
+
+_ENCODED: Final = re.compile(r"=\?base64\?(.*)\?=")
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""The name of a header (RFC 9110, 5.6.2)."""
+
+_DECIMAL: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+
+_MIRRORED: Final = ("string", "integer", "boolean")
+"""The types of arguments that can be mirrored: a number may be written in several ways."""
+
+_ONE: Final = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_LISTED: Final = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties"})
+"""The keywords whose value is a schema, a list of schemas, or schemas by name (JSON Schema 2020-12, Core, 10)."""
+
+
+class Mirrored(NamedTuple):
+    """An argument that is mirrored.
+
+    Attributes:
+        path: The names of the properties that lead to it.
+        name: The name of its header after the prefix.
+        type: Its type.
+    """
+
+    path: tuple[str, ...]
+    name: str
+    type: str
+
+
+def decode_value(value: str | None) -> str | None:
+    """Return what the value of a header stands for; `None` if there is none, or it is encoded wrongly.
+
+    Text that a header cannot hold is sent as `=?base64?…?=` (MCP 2026-07-28, basic/transports, "Value Encoding").
+    """
+    match = None if value is None else _ENCODED.fullmatch(value)
+    if match is None:
+        return value
+    try:
+        data = base64.b64decode(match[1], validate=True)
+        text = data.decode()
+    except ValueError:
+        return None
+    # Several spellings may come to the same bytes. Encoders write only one of them.
+    return text if base64.b64encode(data).decode() == match[1] else None
+
+
+def list_mirrored(schema: object) -> tuple[Mirrored, ...]:
+    """Return the arguments that clients mirror; none if a keyword is wrong anywhere, since they drop such a tool.
+
+    Args:
+        schema: The schema of a tool's arguments.
+    """
+    mirrored: dict[str, Mirrored] = {}
+    for path, place in _places(schema):
+        if HEADER not in place:
+            continue
+        entry = _read_keyword(path, place)
+        if entry is None or entry.name.lower() in mirrored:
+            return ()
+        mirrored[entry.name.lower()] = entry
+    return tuple(mirrored.values())
+
+
+def find_mirror_fault(
+    schema: object, arguments: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
+) -> ProtocolError | None:
+    """Return what is wrong with the headers that mirror the arguments of a call; `None` if nothing is.
+
+    Headers that the schema knows nothing of are not looked at.
+
+    Args:
+        schema: The schema of the tool's arguments.
+        arguments: The arguments.
+        headers: The headers, their names in small letters.
+    """
+    sent: dict[str, list[str]] = {}
+    for name, value in headers:
+        sent.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+    for entry in list_mirrored(schema):
+        header = f"{PREFIX}{entry.name}"
+        values = sent.get(header.lower(), [])
+        if (problem := _find_problem(entry, _find_argument(arguments, entry.path), values)) is not None:
+            return ProtocolError(HEADER_MISMATCH, f"{header} header {problem}")
+    return None
+
+
+def _places(schema: object) -> Iterator[tuple[tuple[str, ...] | None, Mapping[str, Any]]]:
+    """Yield each schema in a schema, with the properties that lead to it; `None` if other keywords lead there, too.
+
+    Later keywords come first: that decides which of two faults is told.
+    """
+    waiting: list[tuple[tuple[str, ...] | None, object]] = [((), schema)]
+    while waiting:
+        path, place = waiting.pop()
+        if not is_object(place):
+            continue
+        yield path, place
+        for key, value in place.items():
+            if key == "properties" and is_object(value):
+                waiting += [(None if path is None else (*path, name), below) for name, below in value.items()]
+            elif key in _ONE:
+                waiting.append((None, value))
+            elif key in _LISTED and is_list(value):
+                waiting += [(None, below) for below in value]
+            elif key in _NAMED and is_object(value):
+                waiting += [(None, below) for below in value.values()]
+
+
+def _read_keyword(path: tuple[str, ...] | None, place: Mapping[str, Any]) -> Mirrored | None:
+    """Return what the keyword of a schema says; `None` if clients cannot do as it says."""
+    name, kind = place[HEADER], place.get("type")
+    is_name = isinstance(name, str) and _TOKEN.fullmatch(name) is not None
+    return Mirrored(path, name, kind) if path and is_name and isinstance(kind, str) and kind in _MIRRORED else None
+
+
+def _find_argument(arguments: object, path: Sequence[str]) -> object:
+    """Return an argument; `None` if it is not there."""
+    for name in path:
+        if not is_mapping(arguments):
+            return None
+        arguments = arguments.get(name)
+    return arguments
+
+
+def _find_problem(entry: Mirrored, value: object, sent: Sequence[str]) -> str | None:
+    """Return what is wrong with the header of an argument, `None` if nothing is."""
+    body = f"the request body's {'.'.join(entry.path)!r} argument"
+    if len(sent) > 1:
+        return "appears more than once"
+    text = _text(value)
+    if not sent:
+        return None if text is None else f"is missing but {body} is present"
+    if value is None:
+        return f"is present but {body} is absent"
+    if text is None:  # a client cannot write it, and sends no header
+        return f"does not match {body}"
+    said = decode_value(sent[0])
+    if said is None:
+        return "carries a malformed base64 sentinel value"
+    return None if _is_same(entry, value, text, said) else f"does not match {body}"
+
+
+def _text(value: object) -> str | None:
+    """Return an argument as clients write it into a header; `None` if they cannot."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    try:
+        return str(value) if isinstance(value, str | int | float) else None
+    except ValueError:  # a number of more digits than Python writes
+        return None
+
+
+def _is_same(entry: Mirrored, value: object, text: str, said: str) -> bool:
+    """Tell whether a header says what an argument says; integers are compared as numbers, so that 42.0 is 42."""
+    is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    if entry.type != "integer" or not is_whole or _DECIMAL.fullmatch(said) is None:
+        return said == text
+    whole, _, fraction = said.partition(".")
+    try:
+        return not fraction.strip("0") and int(whole) == value
+    except ValueError:  # more digits than Python reads
+        return False

@@ -1,0 +1,245 @@
+"""Requests over HTTP that are refused by their headers, alone or together with what they say in the body.
+
+Takes the method and the headers of a request, later its message; gives what remains to be known, or the refusal. It
+knows no sessions and reads nothing (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, ProtocolError
+from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
+from ....values.sanitizing import clean
+from ...protocol.messages import error_response
+from ...protocol.mirrors import PREFIX, decode_value
+from ...protocol.requests import STATELESS, find_unknown_revision, meta_of
+from .heads import NAMED, Head, find_foreign, is_json, read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .heads import Allowed
+
+_LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of the largest body that is taken."""
+
+_VERSION: Final = b"mcp-protocol-version"
+_ROUTING: Final = frozenset({_VERSION, b"mcp-method", b"mcp-name"})
+"""The headers that repeat what the body says (MCP 2026-07-28, basic/transports, "Standard Headers")."""
+
+_PARAMETER: Final = PREFIX.lower().encode()
+
+_OF_TASKS: Final = ("tasks/get", "tasks/update", "tasks/cancel")
+"""The methods whose `Mcp-Name` is the task (the extension, "Streamable HTTP: Routing Headers")."""
+
+
+class Refused(NamedTuple):
+    """The answer to a request that is refused by its headers.
+
+    Attributes:
+        status: The status.
+        text: Why.
+        code: The code of an error of JSON-RPC; `None` if the body is the text alone.
+        allow: The methods to use instead, as the header `Allow` has them.
+        session: The session that the request names: if it is not there, that is the answer (404, `NO_SESSION`).
+    """
+
+    status: int
+    text: str = ""
+    code: int | None = None
+    allow: str | None = None
+    session: str | None = None
+
+    def body(self) -> bytes:
+        """Return the body of the answer."""
+        return self.text.encode() if self.code is None else error_response(None, ProtocolError(self.code, self.text))
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers of the answer."""
+        body = self.body()
+        kind = b"text/plain; charset=utf-8" if self.code is None else b"application/json"
+        allowed = [] if self.allow is None else [(b"allow", self.allow.encode())]
+        return [*([(b"content-type", kind)] if body else []), (b"content-length", b"%d" % len(body)), *allowed]
+
+
+UNNAMED_SESSION: Final = Refused(400, "Bad Request: Missing session ID", INVALID_REQUEST)
+"""The answer to a request that names no session and needs one."""
+
+NO_SESSION: Final = Refused(404, "Session not found", INVALID_REQUEST)
+"""The answer to a request whose session is not there, or somebody else's."""
+
+_FOREIGN: Final = {"Host": Refused(421, "Invalid Host header"), "Origin": Refused(403, "Invalid Origin header")}
+_TOO_LARGE: Final = Refused(413, "Request body too large")
+_NO_TYPE: Final = Refused(400, "Invalid Content-Type header")
+_NOT_JSON: Final = Refused(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
+_ACCEPTS_NOT_BOTH: Final = Refused(
+    406, "Not Acceptable: Client must accept both application/json and text/event-stream", INVALID_REQUEST
+)
+_ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
+_NO_DELETE: Final = Refused(
+    405, "Method Not Allowed: Session termination not supported", INVALID_REQUEST, allow="GET, POST"
+)
+
+
+def judge_head(
+    method: str, headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed, *, stateless: bool
+) -> Head | Refused:
+    """Return what the headers of a request say, or why they are refused, whatever its body is.
+
+    A revision that nobody knows is not refused here: the answer to a message names its id.
+
+    Args:
+        method: The method of HTTP, in capitals.
+        headers: The headers, their names in small letters.
+        hosts: The hosts to answer.
+        origins: The origins to answer.
+        stateless: Whether there are no sessions, in revisions with a handshake.
+    """
+    if method == "POST" and (plain := read_head(headers, hosts, origins)) is not None:
+        return plain
+    # First, since a page that must not call is answered 403 whatever else is wrong (MCP 2025-11-25, basic/transports,
+    # "Security Warning").
+    if (foreign := find_foreign(headers, hosts, origins)) is not None:
+        return _FOREIGN[foreign]
+    said: dict[bytes, str] = {}
+    doubled: bytes | None = None
+    for name, value in headers:
+        if name in said and name in _ROUTING and doubled is None:
+            doubled = name
+        said.setdefault(name, value.decode("latin-1"))
+    head = Head(
+        said.get(b"mcp-session-id"),
+        said.get(_VERSION),
+        said.get(b"mcp-method"),
+        said.get(b"mcp-name"),
+        said.get(b"last-event-id") if method == "GET" else None,
+        any(name.startswith(_PARAMETER) for name in said),
+        None if doubled is None else doubled.decode(),
+    )
+    if _is_large(said.get(b"content-length")):
+        return _TOO_LARGE
+    if head.is_stateless:
+        return _judge_stateless(method, said) or head
+    refused = _judge_handshake(method, said, stateless=stateless)
+    return head if refused is None else refused._replace(session=None if stateless else head.session)
+
+
+def find_header_fault(
+    head: Head, message: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]], *, has_tasks: bool
+) -> ProtocolError | None:
+    """Return what is wrong with the headers of a POST beside its message; `None` if nothing is.
+
+    What is wrong with the envelope of a request, `find_stateless_fault` says, which is asked next. The error names the
+    id of a request, and no id if the message is none.
+
+    Args:
+        head: What the headers say that matters.
+        message: A message that is well-formed as JSON-RPC.
+        headers: All headers, their names in small letters.
+        has_tasks: Whether the server has tasks; otherwise it knows none of their methods, whatever is repeated.
+    """
+    meta = meta_of(message)
+    is_request = "id" in message and "method" in message
+    is_same = head.revision is not None and meta.get(PROTOCOL_VERSION_META_KEY) == head.revision
+    if is_request and not (is_same and head.doubled is None):
+        fault = find_other_revision(message, headers)
+        if fault is not None:
+            return fault
+    if head.revision is None or not head.is_stateless:
+        return None
+    if "id" not in message:
+        return find_unknown_revision(head.revision)
+    if not is_request:
+        return ProtocolError(INVALID_REQUEST, "Body must be a single JSON-RPC request or notification object")
+    if head.doubled is not None:
+        return ProtocolError(HEADER_MISMATCH, f"{head.doubled} header appears more than once")
+    if PROTOCOL_VERSION_META_KEY not in meta or CLIENT_CAPABILITIES_META_KEY not in meta:
+        return None
+    if head.method != message["method"]:
+        return ProtocolError(HEADER_MISMATCH, "mcp-method header does not match the request body's method")
+    key = NAMED.get(message["method"])
+    if key is None and has_tasks and message["method"] in _OF_TASKS and head.revision in STATELESS:
+        key = "taskId"
+    said = None if key is None else message["params"].get(key)
+    if said is None or (key == "taskId" and type(said) is not str) or decode_value(head.name) == said:
+        return None
+    return ProtocolError(HEADER_MISMATCH, f"mcp-name header does not match the request body's {key!r} parameter")
+
+
+def find_other_revision(request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]) -> ProtocolError | None:
+    """Return the error for a request whose header names another revision; `None` if it is the same, or `_meta` none.
+
+    It is -32020 in either era, since a header alone decides the era (MCP 2026-07-28, "Protocol Version Header").
+    """
+    meta = meta_of(request)
+    if PROTOCOL_VERSION_META_KEY not in meta:
+        return None
+    said = meta[PROTOCOL_VERSION_META_KEY]
+    named = [value.decode("latin-1") for name, value in headers if name == _VERSION]
+    if named and all(value == said for value in named):
+        return None
+    header = f"says {clean(', '.join(named))!r}" if named else "is missing"
+    message = (
+        f"The header MCP-Protocol-Version {header}, but {PROTOCOL_VERSION_META_KEY} in _meta is {clean(str(said))!r}; "
+        "send the same revision in both"
+    )
+    return ProtocolError(HEADER_MISMATCH, message)
+
+
+def _judge_stateless(method: str, said: Mapping[bytes, str]) -> Refused | None:
+    """Return why a request is refused from 2026-07-28 on; what is no message has no error of JSON-RPC, either."""
+    if method != "POST":
+        return Refused(405, allow="POST")
+    if not _begins_as_json(said):
+        return _NO_TYPE
+    return None if all(_accepted(said)) else Refused(406)
+
+
+def _judge_handshake(method: str, said: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
+    """Return why a request is refused up to 2025-11-25."""
+    lacks_session = not stateless and b"mcp-session-id" not in said
+    if method == "POST":
+        if not _begins_as_json(said):
+            return _NO_TYPE
+        if not all(_accepted(said)):
+            return _ACCEPTS_NOT_BOTH
+        return None if _is_listed_json(said[b"content-type"]) else _NOT_JSON
+    if method == "GET":
+        if not _accepted(said)[1]:
+            return _ACCEPTS_NO_EVENTS
+        return UNNAMED_SESSION if lacks_session else None
+    if method == "DELETE":
+        if stateless:
+            return _NO_DELETE
+        return UNNAMED_SESSION if lacks_session else None
+    allow = "GET, POST" if stateless else "GET, POST, DELETE"
+    return Refused(405, "Method Not Allowed", INVALID_REQUEST, allow=allow)
+
+
+def _is_large(length: str | None) -> bool:
+    """Tell whether a body says that it is too large. One that says nothing readable is counted while it comes."""
+    try:
+        return length is not None and int(length) > _LARGEST
+    except ValueError:
+        return False
+
+
+def _begins_as_json(said: Mapping[bytes, str]) -> bool:
+    kind = said.get(b"content-type", "")
+    return is_json(kind.encode("latin-1")) or kind.lower().startswith("application/json")
+
+
+def _is_listed_json(kind: str) -> bool:
+    return is_json(kind.encode("latin-1")) or any(
+        part.strip() == "application/json" for part in kind.partition(";")[0].split(",")
+    )
+
+
+def _accepted(said: Mapping[bytes, str]) -> tuple[bool, bool]:
+    """Return whether a client takes JSON, and a stream of events (RFC 9110, 12.5.1; weights are not looked at)."""
+    kinds = {kind.partition(";")[0].strip().lower() for kind in said.get(b"accept", "").split(",")}
+    return (
+        not kinds.isdisjoint(("*/*", "application/*", "application/json")),
+        not kinds.isdisjoint(("*/*", "text/*", "text/event-stream")),
+    )
