@@ -40,8 +40,17 @@ _ENCODED: Final = "=?base64?"
 
 Foreign: TypeAlias = Literal["Host", "Origin"]
 
-_NAMED: Final[Mapping[str, str]] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""The parameters that `Mcp-Name` repeats, by method (MCP 2026-07-28, basic/transports, "Standard Headers")."""
+_NAMED: Final[Mapping[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/cancel": "taskId",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+}
+"""The parameters that `Mcp-Name` repeats, by method (MCP 2026-07-28, basic/transports, "Standard Headers"; those of
+tasks by their extension).
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,7 @@ class Connection:
         """Take the server, and where answers go."""
         self._core = core
         self._output = output
-        # For tasks the SDK asks on the connection too, and counts from 1.
-        self._outgoing = Outgoing(output.send, 1 if core.tasks is None else 1_000_000)
+        self._outgoing = Outgoing(output.send)
         self._direct = Direct(core)
         self._is_direct = is_on()
         self._due = Due()
@@ -85,7 +84,10 @@ class Connection:
         message = parse(line.data) if line.is_whole and self._is_direct else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
-        return message["id"] not in self._runs and self._answer(message)
+        if message["id"] in self._runs:
+            return False
+        self._answer(message)
+        return True
 
     async def take(self, line: Line) -> None:
         """Answer what a line says, or begin to."""
@@ -110,18 +112,14 @@ class Connection:
             await self._hear(message)
         elif message["id"] in self._runs:
             await self._output.send(error_response(message["id"], id_in_use()))
-        elif not self._answer(message):
-            await self._pass_on(message)
+        else:
+            self._answer(message)
 
-    def _answer(self, message: Mapping[str, Any]) -> bool:
-        """Begin to answer a request; tell whether that is possible without the SDK."""
+    def _answer(self, message: Mapping[str, Any]) -> None:
+        """Begin to answer a request."""
         if self._is_stateless is None:
             self._is_stateless = opens_stateless(message)
-        if self._direct.is_about_tasks(message) and (self._is_stateless or self._client is not None):
-            return False
         fault = self._find_fault(message)
-        if fault is None and not self._direct.takes(message):
-            return False
         params: Mapping[str, Any] | None = message.get("params")
         shakes_hands = fault is None and message["method"] == "initialize"
         if shakes_hands:
@@ -129,7 +127,8 @@ class Connection:
             self._handshake = message["id"]
         client = self._sender(params, fault)
         run = Run(message["id"])
-        channel = DirectChannel(client, params, run, self._outgoing, self._core.input_requests.urls)
+        urls = self._core.input_requests.urls
+        channel = DirectChannel(client, params, run, self._outgoing, urls, connection=self._outgoing)
         is_shaken = self._is_stateless or self._client is not None
         exchange = DirectExchange(
             message["method"], params, run.id, False, client, channel, fault=fault, is_shaken=is_shaken
@@ -141,13 +140,15 @@ class Connection:
         run.task = asyncio.create_task(self._respond(run, exchange))
         # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
         run.task.add_done_callback(lambda _: self._give_up(run))
-        return True
 
     def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
         """Return what is wrong with a request, in the era of the connection."""
+        has_tasks = self._direct.has_tasks
         if not self._is_stateless:
-            return find_handshake_fault(message, is_shaken=self._client is not None)
-        return late_handshake(message) if message["method"] == "initialize" else find_stateless_fault(message)
+            return find_handshake_fault(message, is_shaken=self._client is not None, has_tasks=has_tasks)
+        if message["method"] == "initialize":
+            return late_handshake(message)
+        return find_stateless_fault(message, has_tasks=has_tasks)
 
     def _sender(self, params: Mapping[str, Any] | None, fault: ProtocolError | None) -> Client:
         """Return who sends a request, as far as that can be known."""
