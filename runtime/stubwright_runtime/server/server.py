@@ -100,7 +100,6 @@ class PackageServer(Server[Any]):
     Attributes:
         core: What answers, whichever way a message comes.
         adapter: Has it answer what the SDK passes on.
-        local: What the client on standard input wants to hear, where it said so before the SDK was loaded.
         package: The package.
         failures: What handlers raised, for a client in this process that was made with `raise_errors`.
         tools: The tools, to switch them on and off for all clients.
@@ -117,7 +116,6 @@ class PackageServer(Server[Any]):
         package = core.package
         info = package.manifest["server"]
         self.core = core
-        self.local: Wants | None = None
         self._subscriptions = subscriptions = Subscriptions(core.changes, core.listeners.streams, self._wants)
         super().__init__(
             info["name"],
@@ -176,7 +174,7 @@ class PackageServer(Server[Any]):
 
     def _wants(self, ctx: ServerRequestContext[Any, Any]) -> Wants | None:
         """Return what a client wants that has shaken hands already, without the SDK."""
-        return self.local if ctx.request is None else ctx.request.scope.get(WANTS)
+        return None if ctx.request is None else ctx.request.scope.get(WANTS)
 
     def _input_schema(self, called: str) -> Mapping[str, Any] | None:
         """Return the schema that the headers of a call are compared with: none if the tool is not there for the caller.

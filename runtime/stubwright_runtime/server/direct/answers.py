@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from .clients import Client
 
 _SWITCH: Final = "STUBWRIGHT_DIRECT"
-"""The environment variable that turns the direct path off with `0`."""
+"""The environment variable that turns the direct path over HTTP off with `0`."""
 
 
 def is_on() -> bool:
-    """Tell whether messages may take the direct path, as far as the environment says."""
+    """Tell whether messages over HTTP may take the direct path, as far as the environment says."""
     return os.environ.get(_SWITCH) != "0"
 
 
