@@ -240,8 +240,11 @@ def _admit(placeholder: types.Result) -> Callable[[object, object], Awaitable[ty
 
 async def _admit_about_task(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Admit requests about tasks from 2026-07-28 on, which the SDK does not know, and refuse those of another name."""
-    if ctx.method not in STATELESS_TASKS or not Revision.of(ctx.protocol_version).has("task_extension"):
+    if not ctx.method.startswith("tasks/") or not Revision.of(ctx.protocol_version).has("task_extension"):
         return await call_next(ctx)
+    if ctx.method not in STATELESS_TASKS:
+        return {}  # the core refuses it
+    types.RequestParams.model_validate(ctx.params or {}, by_name=False)
     named: object = (ctx.params or {}).get("taskId")
     header = named if ctx.request is None else decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER))
     if isinstance(named, str) and header != named:

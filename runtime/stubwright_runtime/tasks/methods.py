@@ -98,9 +98,10 @@ class Methods:
         revision = Revision.of(exchange.revision)
         is_stateless = revision.has("task_extension")
         methods = self._stateless if is_stateless else self._handshake
-        if not exchange.is_admissible:
+        is_known = exchange.method in methods and (is_stateless or revision.has("handshake_tasks"))
+        if (is_known or is_stateless) and not exchange.is_admissible:
             await rest(exchange)  # who refuses what is wrong with any request
-        if exchange.method not in methods or (not is_stateless and not revision.has("handshake_tasks")):
+        if not is_known:
             raise unknown_method(exchange.method)
         if not is_stateless:
             self._count(exchange)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 import tasked
 from packages import generate, manifest, tool
+from server_fixture import ENVELOPE
 from serving import asgi
-from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, on_connection, over_http, over_stdio
+from stubwright_runtime.tasks.poll_rates import PollRates
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, on_connection, over_http, over_stdio
 from tasked import Gate, Handlers, called, first
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -180,3 +184,75 @@ async def test_before_the_handshake_requests_about_tasks_are_refused(package: Mo
         connection.connection._client = None
         refused = (await wire(method, taskId="x"))["error"]
         assert (refused["code"], refused["message"]) == (-32602, "Invalid request parameters")
+
+
+ODD: tuple[Any, ...] = (
+    {},
+    {"taskId": None},
+    {"taskId": 1},
+    {"taskId": ["x"]},
+    {"taskId": "nobody-made-this"},
+    {"taskId": "nobody-made-this", "inputResponses": []},
+    {"taskId": "nobody-made-this", "inputResponses": {}},
+    {"taskId": "nobody-made-this", "_meta": {"progressToken": []}},
+    {"cursor": 1},
+    {"cursor": "nowhere"},
+    {"cursor": None},
+)
+METHODS = ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update", "tasks/other")
+
+
+@pytest.mark.parametrize("capabilities", [TASKS, {}], ids=["with", "without"])
+@pytest.mark.parametrize("revision", ["2025-06-18", HANDSHAKE, STATELESS])
+async def test_odd_requests_are_answered_as_through_the_sdk(
+    package: ModuleType, revision: str, capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PollRates, "count", lambda _rates, _key: 0)
+    answers: list[dict[str, Any]] = []
+    for way in (in_memory, on_connection):
+        async with way(package.build_server(Handlers()), revision, capabilities) as wire:
+            answers.append({f"{method} {params}": await wire(method, **params) for method in METHODS for params in ODD})
+            listened: dict[str, Any] = {"notifications": {"taskIds": ["x"], "resourceSubscriptions": 1}}
+            answers[-1]["listening"] = await wire("subscriptions/listen", **listened)
+    assert answers[0] == answers[1]
+
+
+NAMES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("",),
+    ("some-task",),
+    ("another",),
+    ("=?base64?c29tZS10YXNr?=",),
+    ("some-task", "some-task"),
+)
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list"])
+@pytest.mark.parametrize("said", [{}, {"taskId": "some-task"}, {"taskId": 1}], ids=["none", "one", "odd"])
+async def test_the_name_in_the_head_is_judged_as_through_the_sdk(
+    urls: tuple[str, str], method: str, said: dict[str, Any]
+) -> None:
+    meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": TASKS}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**said, "inputResponses": {}, "_meta": meta}}
+    headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", STATELESS),
+        ("mcp-method", method),
+    ]
+    async with httpx2.AsyncClient() as http:
+        for names in NAMES:
+            named = [*headers, *(("mcp-name", name) for name in names)]
+            responses = [await http.post(f"{url}/mcp", json=message, headers=named) for url in urls]
+            found = [(response.status_code, response.json()["error"]) for response in responses]
+            assert found[0] == found[1], names
+
+
+@pytest.fixture
+def urls(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """The SDK alone, and the direct path."""
+    monkeypatch.setattr(PollRates, "count", lambda _rates, _key: 0)
+    monkeypatch.setenv("STUBWRIGHT_DIRECT", "0")
+    sdk = package.asgi_app(Handlers())
+    monkeypatch.setenv("STUBWRIGHT_DIRECT", "1")
+    with asgi(sdk) as first_url, asgi(package.asgi_app(Handlers())) as second_url:
+        yield first_url, second_url
