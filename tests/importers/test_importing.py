@@ -306,7 +306,7 @@ def test_a_signal_ends_the_process_too(
         (["http://localhost/mcp", "--header", "secret"], "--header takes NAME:VALUE"),
         (["http://localhost/mcp", "--header", "X: a\nb"], "the value of the header `X` has a character"),
         (["http://localhost/mcp", "--env", "A=1"], "--env is for a command"),
-        (["--header", "A: b", "--", "true"], "--header is for a URL"),
+        (["--header", "A: b", "--", "true"], "--header and --token are for a URL"),
         (["--env", "NOT_THERE_AT_ALL", "--", "true"], "--env NOT_THERE_AT_ALL: there is no such variable here"),
         (["--client", "--prefix", "x_", "--", "true"], "it cannot go with --client"),
         (["--client", "--fragment", "--", "true"], "--client cannot go with --fragment"),

@@ -34,3 +34,12 @@ class ProtocolError(Exception):
         self.code = code
         self.message = message
         self.data = data
+
+
+INVALID_STATE: Final = "invalid_request_state"
+"""The reason in the data of an error that refuses a `requestState`."""
+
+
+def refuse_state() -> ProtocolError:
+    """Return the error for a `requestState` that is refused. It does not say why, which would help to forge one."""
+    return ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": INVALID_STATE})

@@ -4,5 +4,3 @@ from mcp.server import MCPServer as MCPServer
 from mcp.server.lowlevel import NotificationOptions as NotificationOptions
 from mcp.server.lowlevel import Server as Server
 from mcp.server.models import InitializationOptions as InitializationOptions
-from mcp.server.request_state import RequestStateBoundary as RequestStateBoundary
-from mcp.server.request_state import RequestStateSecurity as RequestStateSecurity

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MIN_KEY_BYTES: Final = 32
 """Bytes that a key has at least."""
 
-_INFO: Final = b"stubwright/state/v1"
 _KEY_ID_BYTES: Final = 4
 _NONCE_BYTES: Final = 12
 
@@ -33,15 +32,16 @@ class DecryptionError(Exception):
 class Encryption:
     """Encrypts with the first of some keys; decrypts what any of them encrypted, so keys can be rotated one by one."""
 
-    def __init__(self, keys: Sequence[bytes]) -> None:
-        """Take the keys.
+    def __init__(self, keys: Sequence[bytes], purpose: str = "state") -> None:
+        """Take the keys, and what they encrypt: what was encrypted for one purpose does not decrypt for another.
 
         Raises:
             ValueError: There is none, or one is too short.
         """
         if not keys or any(len(key) < MIN_KEY_BYTES for key in keys):
             raise ValueError(f"a key has at least {MIN_KEY_BYTES} bytes")
-        derived = [HKDF(algorithm=SHA256(), length=32, salt=None, info=_INFO).derive(key) for key in keys]
+        info = f"stubwright/{purpose}/v1".encode()
+        derived = [HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(key) for key in keys]
         self._ciphers = {hashlib.sha256(key).digest()[:_KEY_ID_BYTES]: AESGCM(key) for key in derived}
         self._first = next(iter(self._ciphers))
 
@@ -54,7 +54,7 @@ class Encryption:
         """Decrypt data that was encrypted for a place.
 
         Raises:
-            Broken: It was not, or with another key.
+            DecryptionError: It was not, or with another key.
         """
         cipher = self._ciphers.get(ciphertext[:_KEY_ID_BYTES])
         if cipher is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,10 @@ class Handlers(ProcessHandlers):
         print("PAID", args.sum, file=sys.stderr, flush=True)
         await asyncio.sleep(0.1)
         return f"paid {args.sum}"
+
+    async def loaded(self, args, ctx):
+        who = await ctx.ask.who()
+        return who.name + ": " + " ".join(name for name in ("cryptography", "mcp.server") if name in sys.modules)
 """
 
 
@@ -56,6 +61,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tool("greet", {"times": {"type": "integer", "default": 1}}, stubwright=ask),
         tool("report"),
         tool("pay", {"sum": {"type": "integer"}}, stubwright={"policy": {"confirm": True}}),
+        tool("loaded", stubwright=ask),
     ]
     generate(folder, manifest(tools, name="process", emit=["server"], python={"handlers": "desk:Handlers"}))
     (folder / "desk.py").write_text(HANDLERS)
@@ -151,12 +157,33 @@ def test_an_answer_fits_one_call_of_many_clients_over_http(project: Path) -> Non
         process.kill()
 
 
+@pytest.mark.parametrize("http", [False, True])
+def test_a_question_does_not_load_the_server_of_the_sdk(project: Path, http: bool) -> None:
+    process = Process(project, *(("--http", "127.0.0.1:0") if http else ()), python=[sys.executable])
+    try:
+        url = process.url() if http else None
+        call = {"name": "loaded", "arguments": {}, "_meta": META}
+        state = round_(process, url, call)["requestState"]
+        who = {"who": {"action": "accept", "content": {"name": "Ada"}}}
+        result = round_(process, url, {**call, "requestState": state, "inputResponses": who})
+        assert result["content"] == [{"type": "text", "text": "Ada: cryptography"}]
+    finally:
+        process.kill()
+
+
+def round_(process: Process, url: str | None, params: dict[str, Any]) -> Any:
+    if url is not None:
+        return post(url, params)["result"]
+    process.send("tools/call", params)
+    return process.receive()["result"]
+
+
 def post(url: str, params: dict[str, Any]) -> dict[str, Any]:
     headers = {
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call",
-        "mcp-name": "pay",
+        "mcp-name": params["name"],
     }
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     text = httpx2.post(url, json=message, headers=headers, timeout=15).text

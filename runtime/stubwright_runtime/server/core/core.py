@@ -137,7 +137,7 @@ class Core:
             self.instrumentation,
             self.in_flight,
             LostStore(self.stamp),
-            EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE),
+            EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE, user),
             *_task_methods(self),
             self._answer,
         )

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from ...errors import ToolError
 from ...mcp.errors import (
-    INVALID_PARAMS,
     INVALID_REQUEST,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     URL_ELICITATION_REQUIRED,
     ProtocolError,
+    refuse_state,
 )
 from ...mcp.revisions import Revision
 from ...observability.logs import log
@@ -498,7 +498,7 @@ class InputRequestRunner:
         if is_first:
             return decoded
         log().warning("requestState rejected on %s: it was sent before", request.method)
-        raise ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", {"reason": "invalid_request_state"})
+        raise refuse_state()
 
 
 def _join(required: Mapping[str, Any]) -> str:

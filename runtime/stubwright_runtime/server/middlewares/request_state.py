@@ -1,92 +1,100 @@
 """The encryption of what clients keep for the server between the rounds of a call (MCP 2026-07-28, `requestState`).
 
-Takes messages; the SDK encrypts and decrypts, with a key that all processes with the same store have, so that the next
-round may come to any of them. It is loaded when there is something to encrypt.
+Takes messages; seals and opens with a key that all processes with the same store have, so that the next round may come
+to any of them. What encrypts is loaded when there is something to encrypt.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+import json
+import time
+from typing import TYPE_CHECKING, Final
 
-from ...mcp.errors import ProtocolError
+from ...mcp.errors import refuse_state
+from ...observability.logs import log
 from ...state.store import StateLost
+from ..core.principal import current
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ...sdk.server import RequestStateBoundary
+    from ...state.sealing import Call, Sealing
     from ...state.store import Store
     from ..core.exchange import Exchange, Rest, Result
+    from ..core.principal import Principal
 
 _METHODS: Final = frozenset({"prompts/get", "resources/read", "tools/call"})
 """What a client may be asked back by (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Round:
-    """A request as the SDK looks at it here."""
-
-    method: str
-    params: Mapping[str, Any] | None
-
-
 class EncryptedRequestState:
     """A middleware that encrypts and decrypts `requestState`."""
 
-    def __init__(self, store: Store, audience: str, seconds: float) -> None:
-        """Take where the keys are, the server's name, and how long a state holds."""
+    def __init__(self, store: Store, server: str, seconds: float, user: Principal) -> None:
+        """Take where the keys are, the server's name, how long a state holds, and the local user."""
         self._store = store
-        self._audience = audience
+        self._server = server
         self._seconds = seconds
+        self._user = user
         self._keys: Sequence[bytes] = ()
-        self._boundary: RequestStateBoundary | None = None
+        self._sealing: Sealing | None = None
 
     async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Have a request answered by a server that sees the plain state."""
         if exchange.method not in _METHODS:
             return await rest(exchange)
-        if "requestState" in (exchange.params or {}):
-            await self._renew()
-            if self._boundary is None:
-                raise StateLost("the requestState cannot be decrypted")
-            return await self._pass(exchange, lambda params: rest(exchange.with_params(params)))
-        result = await rest(exchange)
+        params = exchange.params or {}
+        asked = exchange
+        if (token := params.get("requestState")) is not None:
+            asked = exchange.with_params({**params, "requestState": await self._open(token, exchange)})
+        result = await rest(asked)
         if result is None or result.get("resultType") != "input_required":
             return result
-        if self._boundary is None:
-            await self._renew()
-        if self._boundary is None:
-            raise StateLost("the requestState cannot be encrypted", is_unknown=True)
-        return await self._pass(exchange, lambda _params: _given(result))
+        if (state := result.get("requestState")) is None:  # questions may come without one
+            return result
+        return {**result, "requestState": await self._seal(state, exchange)}
 
-    async def _pass(self, exchange: Exchange, answer: Callable[[Mapping[str, Any]], Awaitable[Result]]) -> Result:
-        """Return what `answer` gives, between the SDK's decryption and its encryption."""
-        from mcp.shared.exceptions import MCPError
+    async def _open(self, token: object, exchange: Exchange) -> str:
+        """Return the state that came with a request.
 
-        async def call_next(decrypted: Any) -> Any:
-            return await answer(decrypted.params)
+        Raises:
+            ProtocolError: It is not one that this caller was given for this call, or has expired.
+            StateLost: The keys are not known.
+        """
+        await self._renew()
+        if self._sealing is None:
+            raise StateLost("the requestState cannot be decrypted")
+        from ...state.sealing import InvalidStateError
 
-        boundary: Any = self._boundary
         try:
-            result: Result = await boundary(_Round(exchange.method, exchange.params), call_next)
-        except MCPError as error:
-            raise ProtocolError(error.error.code, error.error.message, error.error.data) from None
-        return result
+            return self._sealing.open(token, self._call(exchange), time.time())
+        except InvalidStateError as error:
+            log().warning("requestState rejected on %s: %s", exchange.method, error)
+            raise refuse_state() from None
+
+    async def _seal(self, state: str, exchange: Exchange) -> str:
+        """Return the token for a state. Raises StateLost if the keys are not known."""
+        if self._sealing is None:
+            await self._renew()
+        if self._sealing is None:
+            raise StateLost("the requestState cannot be encrypted", is_unknown=True)
+        return self._sealing.seal(state, self._call(exchange), time.time())
+
+    def _call(self, exchange: Exchange) -> Call:
+        from ...state.sealing import Call
+
+        caller = current(over_http=exchange.over_http, user=self._user)
+        # A user's other client is not meant to go on with a call, although it is the same principal.
+        return Call(exchange.method, exchange.params or {}, json.dumps([caller.key, caller.client]))
 
     async def _renew(self) -> None:
         """Take the keys that hold now; while the store is lost, those that are known."""
-        from ...sdk.server import RequestStateBoundary, RequestStateSecurity
+        from ...state.sealing import Sealing
 
         try:
             keys = await self._store.secrets()
         except StateLost:
             return
         if keys != self._keys:
+            self._sealing = Sealing(keys, self._server, self._seconds)
             self._keys = keys
-            security = RequestStateSecurity(keys=keys, ttl=self._seconds)
-            self._boundary = RequestStateBoundary(security, default_audience=self._audience)
-
-
-async def _given(result: Result) -> Result:
-    return result

@@ -15,6 +15,7 @@ from ...mcp.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    INVALID_STATE,
     URL_ELICITATION_REQUIRED,
     ProtocolError,
 )
@@ -165,6 +166,6 @@ def _why(error: BaseException) -> tuple[Ending, str]:
     if not isinstance(error, ProtocolError):
         return "cancelled", "cancelled"
     if error.code in (INVALID_PARAMS, INVALID_REQUEST):
-        is_state = is_mapping(error.data) and error.data.get("reason") == "invalid_request_state"
+        is_state = is_mapping(error.data) and error.data.get("reason") == INVALID_STATE
         return "invalid", "request_state" if is_state else "parameters"
     return "failed", "protocol_error"

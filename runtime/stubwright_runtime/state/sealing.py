@@ -1,0 +1,116 @@
+"""Seals: clients keep a state for the server, but can neither read nor change it, nor send it with another call.
+
+Takes texts, the calls that they belong to, and the time; gives tokens. It knows no transport, no store and no clock. It
+does not remember which tokens came back: `nonces` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+from .encryption import DecryptionError, Encryption
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PURPOSE: Final = "request-state"
+_BINDING: Final = Struct(">d32s32s32s")
+"""What precedes a state: when it expires, and the digests of its server, its caller and its call."""
+
+_BOUND: Final = ("arguments", "name", "uri")
+"""The parameters that must be the same in all rounds of a call. Those that other revisions add are not bound."""
+
+_SKEW: Final = 60.0
+"""Seconds by which the clocks of two processes may differ."""
+
+
+class InvalidStateError(Exception):
+    """A token that does not open. The text says why, for the log alone, and holds nothing of the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call that a state belongs to, which is the same in each of its rounds.
+
+    Attributes:
+        method: The method, such as `tools/call`.
+        params: Its parameters. Those that differ from round to round, and unknown ones, do not matter.
+        caller: A text that no other caller has.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    caller: str
+
+    def digest(self) -> bytes:
+        """Return the digest of the method and of what it is called with; no arguments are the same as empty ones."""
+        bound = {key: self.params[key] for key in _BOUND if self.params.get(key)}
+        return _digest(json.dumps([self.method, bound], sort_keys=True))
+
+
+class Sealing:
+    """Seals the states of one server (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
+
+    def __init__(self, keys: Sequence[bytes], server: str, seconds: float) -> None:
+        """Take the keys, the first of which seals, while all open; the server's name; and how long a state holds.
+
+        Raises:
+            ValueError: There is no key, or one is too short.
+        """
+        self._encryption = Encryption(keys, _PURPOSE)
+        self._server = server
+        self._seconds = seconds
+
+    def seal(self, state: str, call: Call, now: float) -> str:
+        """Return a token for a state that belongs to a call; `now` is in seconds since 1970."""
+        binding = _BINDING.pack(now + self._seconds, _digest(self._server), _digest(call.caller), call.digest())
+        return _encode(self._encryption.encrypt(binding + state.encode("utf-8", "surrogatepass"), ""))
+
+    def open(self, token: object, call: Call, now: float) -> str:
+        """Return the state that was sealed for a call.
+
+        Raises:
+            InvalidStateError: The token is not one of this server, or not for this call and caller, or has expired.
+        """
+        if (ciphertext := _decode(token)) is None:
+            raise InvalidStateError("it is malformed")
+        try:
+            data = self._encryption.decrypt(ciphertext, "")
+        except DecryptionError as error:
+            raise InvalidStateError(str(error)) from None
+        expiry, server, caller, digest = _BINDING.unpack_from(data)
+        if now >= expiry:
+            raise InvalidStateError("it has expired")
+        if now + self._seconds + _SKEW < expiry:  # otherwise a clock that was wrong once would make it hold for years
+            raise InvalidStateError("it expires too late: the clock was set back, or that of another process is fast")
+        if server != _digest(self._server):
+            raise InvalidStateError("it belongs to another server")
+        if caller != _digest(call.caller):
+            raise InvalidStateError("it belongs to another caller")
+        if digest != call.digest():
+            raise InvalidStateError("it belongs to another call")
+        return data[_BINDING.size :].decode("utf-8", "surrogatepass")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _encode(data: bytes) -> str:
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(token: object) -> bytes | None:
+    """Return what a token encodes; `None` if it is malformed, or spelled as only Python's lenient decoder reads it."""
+    if not isinstance(token, str):
+        return None
+    try:
+        data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except ValueError:
+        return None
+    return data if _encode(data) == token else None

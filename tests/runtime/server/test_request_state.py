@@ -1,0 +1,178 @@
+"""The step that seals `requestState`: keys that change, a store that is lost, and whose state it is."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp.server.auth.middleware.auth_context import auth_context_var
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+
+from stubwright_runtime.mcp.errors import ProtocolError
+from stubwright_runtime.server.core.principal import local
+from stubwright_runtime.server.middlewares.request_state import EncryptedRequestState
+from stubwright_runtime.state.store import StateLost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+pytestmark = pytest.mark.anyio
+
+OLD, NEW = b"o" * 32, b"n" * 32
+CALL = {"name": "pay", "arguments": {"sum": 3}}
+PLAIN = '{"asked":["who"]}'
+REFUSED = (-32602, "Invalid or expired requestState", {"reason": "invalid_request_state"})
+
+
+@dataclass
+class Keys:
+    """The only part of a store that the step knows."""
+
+    keys: Sequence[bytes] | None = (OLD,)
+
+    async def secrets(self) -> Sequence[bytes]:
+        if self.keys is None:
+            raise StateLost
+        return self.keys
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request."""
+
+    params: Mapping[str, Any] | None
+    method: str = "tools/call"
+    over_http: bool = False
+
+    def with_params(self, params: Mapping[str, Any]) -> Sent:
+        return replace(self, params=params)
+
+
+class Server:
+    """A step, and behind it what asks in the first round, and shows the state that it got in the second."""
+
+    def __init__(self, store: Keys, answer: Mapping[str, Any] | None = None) -> None:
+        any_store: Any = store
+        self.step = EncryptedRequestState(any_store, "shop", 3600, local([]))
+        self.answer: Mapping[str, Any] = {"resultType": "input_required", "requestState": PLAIN, **(answer or {})}
+
+    async def get(self, params: Mapping[str, Any] | None, **sent: Any) -> Any:
+        async def rest(exchange: Any) -> Mapping[str, Any]:
+            state = (exchange.params or {}).get("requestState")
+            return self.answer if state is None else {"resultType": "complete", "state": state}
+
+        asked: Any = Sent(params, **sent)
+        return await self.step(rest, asked)
+
+    async def ask(self, **sent: Any) -> Any:
+        return (await self.get(CALL, **sent))["requestState"]
+
+    async def opens(self, state: Any, **sent: Any) -> bool:
+        answer = await self.get({**CALL, "requestState": state}, **sent)
+        return bool(answer == {"resultType": "complete", "state": PLAIN})
+
+    async def refuses(self, state: Any, **sent: Any) -> bool:
+        """Whether a state is refused in the words that all such states are."""
+        with pytest.raises(ProtocolError) as refused:
+            await self.get({**CALL, "requestState": state}, **sent)
+        error = refused.value
+        return (error.code, error.message, error.data) == REFUSED
+
+
+async def test_keys_may_change_while_servers_run() -> None:
+    """The order in which users deploy: the new key opens at all processes before one of them seals with it."""
+    store, other = Keys(), Keys()
+    server, elsewhere = Server(store), Server(other)
+    first = await server.ask()
+    assert await elsewhere.opens(first)
+    store.keys = (NEW, OLD)
+    assert await server.opens(first)
+    second = await server.ask()
+    assert await elsewhere.refuses(second)
+    other.keys = (OLD, NEW)
+    assert await elsewhere.opens(second)
+    store.keys = other.keys = (NEW,)
+    assert await server.refuses(first)
+    assert await elsewhere.opens(second)
+
+
+async def test_a_lost_store_stops_no_server_that_has_its_keys() -> None:
+    store = Keys()
+    server, late = Server(store), Server(store)
+    state = await server.ask()
+    store.keys = None
+    assert await server.opens(state)
+    assert await server.opens(await server.ask())
+    with pytest.raises(StateLost, match="cannot be decrypted") as lost:
+        await late.opens(state)
+    assert not lost.value.is_unknown
+    with pytest.raises(StateLost, match="cannot be encrypted") as lost:
+        await late.ask()
+    assert lost.value.is_unknown  # the handler ran
+
+
+@contextmanager
+def token(subject: str | None, client: str = "app", issuer: str = "https://id.example") -> Iterator[None]:
+    """Requests of the block show an access token."""
+    access = AccessToken(token="t", client_id=client, scopes=[], subject=subject, claims={"iss": issuer})
+    before = auth_context_var.set(AuthenticatedUser(access))
+    yield
+    auth_context_var.reset(before)
+
+
+async def test_a_state_is_its_callers() -> None:
+    server = Server(Keys())
+    local_state, anonymous = await server.ask(), await server.ask(over_http=True)
+    with token("ann"):
+        state = await server.ask(over_http=True)
+        assert await server.opens(state, over_http=True)
+        assert await server.refuses(anonymous, over_http=True)
+        assert await server.refuses(local_state, over_http=True)
+        assert await server.opens(local_state)  # on standard input and output there are no tokens
+    for other in (
+        ("bob", "app", "https://id.example"),
+        ("ann", "other", "https://id.example"),
+        ("ann", "app", "https://other.example"),
+        (None, "app", "https://id.example"),
+    ):
+        with token(*other):
+            assert await server.refuses(state, over_http=True)
+    assert await server.refuses(state, over_http=True)
+    assert await server.opens(anonymous, over_http=True)
+    assert await server.refuses(anonymous)
+
+
+async def test_the_log_says_why(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(Keys())
+    state = await server.ask()
+    assert await server.refuses(f"{state}x")
+    assert await server.refuses({"a": state})
+    assert await server.refuses(state, method="prompts/get")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3601)
+    assert await server.refuses(state)
+    assert [record.getMessage() for record in caplog.records] == [
+        "requestState rejected on tools/call: it is malformed",
+        "requestState rejected on tools/call: it is malformed",
+        "requestState rejected on prompts/get: it belongs to another call",
+        "requestState rejected on tools/call: it has expired",
+    ]
+    assert state[:20] not in caplog.text
+
+
+@pytest.mark.parametrize("answer", [{"requestState": None}, {"resultType": "complete"}])
+async def test_what_asks_nothing_stays_as_it_is(answer: dict[str, Any]) -> None:
+    """A `null` is no state: a client may leave the member out as well."""
+    server = Server(Keys(None), answer)
+    assert await server.get({**CALL, "requestState": None}) == server.answer
+    assert await server.get(None) == server.answer
+
+
+async def test_other_methods_have_no_state() -> None:
+    sent = {"requestState": PLAIN}
+    answer = await Server(Keys(None)).get(sent, method="tools/list")
+    assert answer == {"resultType": "complete", "state": PLAIN}
