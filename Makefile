@@ -34,7 +34,7 @@ verify: long
 	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
 		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
 
-# The tests of servers with the direct path switched off: the SDK answers every message. Transcripts have another order of keys then.
+# The tests of servers with the direct path switched off: the SDK answers every message over HTTP. Transcripts have another order of keys then.
 sdk: .venv/ready
 	STUBWRIGHT_DIRECT=0 $(BIN)/pytest -n 4 --dist worksteal tests/runtime tests/servers tests/peers \
 		--ignore tests/runtime/direct --ignore tests/servers/test_transcripts.py

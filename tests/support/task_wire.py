@@ -20,6 +20,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from server_fixture import ENVELOPE, HELLO
+from stubwright_runtime.server.transports.stdio.connection import Connection
+from stubwright_runtime.server.transports.stdio.wire import Line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,6 +127,8 @@ class Wire:
 
 
 class _Memory:
+    """The SDK's way."""
+
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
@@ -137,7 +141,7 @@ class _Memory:
 async def in_memory(
     server: Any, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
 ) -> AsyncIterator[Wire]:
-    """A client of a server in this process."""
+    """A client of a server in this process, through the SDK."""
     wire = Wire(revision, capabilities, answer)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](10)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](100)
@@ -154,6 +158,38 @@ async def in_memory(
             await wire.open()
         yield wire
         group.cancel_scope.cancel()
+
+
+class _Lines:
+    """The way of a line on standard input."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.connection: Connection
+
+    async def send(self, message: Message | bytes) -> None:
+        if isinstance(message, bytes):  # from the server
+            await self._wire.heard(json.loads(message))
+        else:
+            await self.connection.take(Line(json.dumps({"jsonrpc": "2.0", **message}).encode()))
+
+
+@asynccontextmanager
+async def on_connection(
+    server: Any, revision: str, capabilities: Mapping[str, Any], answer: Answer | None = None
+) -> AsyncIterator[Wire]:
+    """A client of a server in this process, as it is on standard input: without the SDK."""
+    wire = Wire(revision, capabilities, answer)
+    lines: Any = _Lines(wire)
+    wire.transport = lines
+    async with server.core.lifespan():
+        lines.connection = Connection(server.core, lines)
+        try:
+            if revision < STATELESS:
+                await wire.open()
+            yield wire
+        finally:
+            await lines.connection.close()
 
 
 class _Pipe:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
@@ -20,6 +20,8 @@ from ..mcp.vocabulary import LOG_LEVELS, LogLevel
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from .core.exchange import Peer
 from .direct.keys import HANDED_OVER
+from .execution.streams import TooManyStreamsError
+from .protocol.outgoing import UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +67,8 @@ class Adapter:
                 return cast("HandlerResult", await run.join(channel))
             return cast("HandlerResult", await self._core.answering(rest)(exchange))
         except ProtocolError as error:
+            if isinstance(error, TooManyStreamsError) and ctx.request is not None:
+                error.note(ctx.request.scope)
             raise MCPError(error.code, error.message, error.data) from None
 
     def _run(self, ctx: ServerRequestContext[Any, Any]) -> Run | None:
@@ -159,6 +163,10 @@ def client_of(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:
     return None if params is None else (params.client_info.name, params.client_info.version)
 
 
+class _Notification(types.Notification[Any, str]):
+    """A notification as it goes on the wire."""
+
+
 @dataclass(frozen=True, slots=True)
 class SdkChannel:
     """The way to the caller of one request, on the stream that carries its response."""
@@ -188,6 +196,16 @@ class SdkChannel:
         """What progress is told with."""
         return (self._ctx.meta or {}).get("progress_token")
 
+    @property
+    def is_resumable(self) -> bool:
+        """Whether it can come back for the answer, when the stream has ended."""
+        return self._ctx.close_sse_stream is not None
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tell it something on the stream of the request."""
+        notification = cast("types.ServerNotification", _Notification(method=method, params=params))
+        await self._ctx.session.send_notification(notification, related_request_id=self._ctx.request_id)
+
     async def tell(self, notification: types.Notification[Any, Any]) -> None:
         """Tell it something on its connection."""
         await self._ctx.session.send_notification(cast("types.ServerNotification", notification))
@@ -198,7 +216,8 @@ class SdkChannel:
         try:
             return await self._ctx.session.send_request(request, result, metadata=related)
         except MCPError as error:
-            raise ProtocolError(error.error.code, error.error.message, error.error.data) from error
+            raised = UnreachableError if isinstance(error, NoBackChannelError) else ProtocolError
+            raise raised(error.error.code, error.error.message, error.error.data) from error
 
     async def asked_to_visit(self, elicitation: str) -> None:
         """Remember that it was asked to open a URL."""

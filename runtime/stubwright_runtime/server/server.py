@@ -6,17 +6,17 @@ given in a middleware, above the SDK's models of them, which would reorder and d
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
 from ..mcp.revisions import Revision
 from ..observability.logs import redact_library_logs
 from ..sdk.server import NotificationOptions, Server
 from ..state.store import MEMORY
-from .adapter import Adapter, SdkChannel
+from .adapter import Adapter
 from .core.building import build_core
 from .core.core import LISTS
 from .direct.keys import WANTS
@@ -24,6 +24,7 @@ from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .middlewares.expiry import end_stream_in_time
 from .old_names import find_mirrored_schema
+from .protocol.parameters import HANDSHAKE_TASKS, STATELESS_TASKS
 from .protocol.requests import find_size_fault
 
 if TYPE_CHECKING:
@@ -99,7 +100,6 @@ class PackageServer(Server[Any]):
     Attributes:
         core: What answers, whichever way a message comes.
         adapter: Has it answer what the SDK passes on.
-        local: What the client on standard input wants to hear, where it said so before the SDK was loaded.
         package: The package.
         failures: What handlers raised, for a client in this process that was made with `raise_errors`.
         tools: The tools, to switch them on and off for all clients.
@@ -116,7 +116,6 @@ class PackageServer(Server[Any]):
         package = core.package
         info = package.manifest["server"]
         self.core = core
-        self.local: Wants | None = None
         self._subscriptions = subscriptions = Subscriptions(core.changes, core.listeners.streams, self._wants)
         super().__init__(
             info["name"],
@@ -153,9 +152,9 @@ class PackageServer(Server[Any]):
         self.middleware.append(_refuse_second_handshake)
         self.middleware.append(subscriptions.greet)
         if core.tasks is not None:
-            from ..tasks.methods import Methods
-
-            self.middleware.append(Methods(self, core.tasks, partial(_channel, subscriptions)))
+            for method in HANDSHAKE_TASKS:
+                self.add_request_handler(method, types.RequestParams, _admit(types.EmptyResult()))
+            self.middleware.append(_admit_about_task)
         if core.scopes is not None:
             from ..policy.scopes import Listening
 
@@ -175,7 +174,7 @@ class PackageServer(Server[Any]):
 
     def _wants(self, ctx: ServerRequestContext[Any, Any]) -> Wants | None:
         """Return what a client wants that has shaken hands already, without the SDK."""
-        return self.local if ctx.request is None else ctx.request.scope.get(WANTS)
+        return None if ctx.request is None else ctx.request.scope.get(WANTS)
 
     def _input_schema(self, called: str) -> Mapping[str, Any] | None:
         """Return the schema that the headers of a call are compared with: none if the tool is not there for the caller.
@@ -239,5 +238,16 @@ def _admit(placeholder: types.Result) -> Callable[[object, object], Awaitable[ty
     return admitted
 
 
-def _channel(subscriptions: Subscriptions, ctx: ServerRequestContext[Any, Any]) -> SdkChannel:
-    return SdkChannel(ctx, subscriptions)
+async def _admit_about_task(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Admit requests about tasks from 2026-07-28 on, which the SDK does not know, and refuse those of another name."""
+    if not ctx.method.startswith("tasks/") or not Revision.of(ctx.protocol_version).has("task_extension"):
+        return await call_next(ctx)
+    if ctx.method not in STATELESS_TASKS:
+        return {}  # the core refuses it
+    types.RequestParams.model_validate(ctx.params or {}, by_name=False)
+    named: object = (ctx.params or {}).get("taskId")
+    header = named if ctx.request is None else decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER))
+    if isinstance(named, str) and header != named:
+        text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+        raise MCPError(types.HEADER_MISMATCH, text)
+    return {}

@@ -7,7 +7,7 @@ basic/utilities/tasks, "Task Notifications" and "Task Progress Notifications"). 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from anyio.abc import TaskGroup
+    from pydantic import BaseModel
 
     from ..mcp.vocabulary import LogLevel
     from .records import Task
     from .store import TaskStore
+
+
+_Result = TypeVar("_Result", bound="BaseModel")
 
 
 class TaskConnection(Protocol):
@@ -48,8 +52,21 @@ class TaskConnection(Protocol):
         """What progress of the call is told with, where it wants to hear of it."""
         ...
 
+    @property
+    def is_resumable(self) -> bool:
+        """Whether it can come back for the answer to its request, when the stream has ended."""
+        ...
+
     def wants(self, level: LogLevel) -> bool:
         """Tell whether it wants messages of this level."""
+        ...
+
+    async def request(self, request: types.ServerRequest, result: type[_Result]) -> _Result:
+        """Ask it something, on the stream of the request. Raises ProtocolError."""
+        ...
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tell it something on the stream of the request."""
         ...
 
     async def tell(self, notification: types.Notification[Any, Any]) -> None:

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 import mcp_types as types
-from mcp.shared.exceptions import MCPError, NoBackChannelError
-from mcp.shared.message import ServerMessageMetadata
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ..mcp.errors import CONNECTION_CLOSED, REQUEST_TIMEOUT, ProtocolError
+from ..server.protocol.outgoing import UnreachableError
 from ..state.store import StateLost
 from . import wire
 
 if TYPE_CHECKING:
-    from ..sdk.requests import ServerRequestContext
+    from .connections import TaskConnection
     from .records import Question, Task
     from .service import Tasks
 
-_GONE: Final = frozenset({types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT})
+_GONE: Final = frozenset({CONNECTION_CLOSED, REQUEST_TIMEOUT})
 """The errors that are no answers of the client."""
 
 
@@ -43,21 +43,21 @@ class InputRequester:
         """Take the tasks."""
         self._tasks = tasks
 
-    async def ask(self, ctx: ServerRequestContext[Any, Any], task: Task) -> None:
+    async def ask(self, connection: TaskConnection, task: Task) -> None:
         """Ask the first question that a task waits for; returns when it waits for that no longer.
 
         Raises:
-            MCPError: The client cannot be asked.
+            ProtocolError: The client cannot be asked.
             StateLost: It is unknown whether the answer is kept.
         """
         key, question = next(iter(task.pending.items()))
         answers: list[dict[str, Any]] = []
-        failures: list[MCPError] = []
+        failures: list[ProtocolError] = []
 
         async def send() -> None:
             try:
-                answers.append(await _send(ctx, task, question))
-            except MCPError as error:
+                answers.append(await _send(connection, task, question))
+            except ProtocolError as error:
                 failures.append(error)
             asking.cancel()
 
@@ -79,18 +79,17 @@ class InputRequester:
             await self._tasks.answer(task, {key: answers[0]})
 
 
-async def _send(ctx: ServerRequestContext[Any, Any], task: Task, question: Question) -> dict[str, Any]:
+async def _send(connection: TaskConnection, task: Task, question: Question) -> dict[str, Any]:
     """Return the client's answer to a question; if it refuses, one that does not fit, so that it is asked again."""
     params = {**question.request.get("params", {})}
     params["_meta"] = {**params.get("_meta", {}), **wire.related(task.id)}
     request = cast("types.ServerRequest", _InputRequest(method=question.request["method"], params=params))
-    related = ServerMessageMetadata(related_request_id=ctx.request_id)
     try:
-        answer = await ctx.session.send_request(request, _InputResponse, metadata=related)
+        answer = await connection.request(request, _InputResponse)
     except ValidationError:
         return {}
-    except MCPError as error:
-        if isinstance(error, NoBackChannelError) or error.error.code in _GONE:
+    except ProtocolError as error:
+        if isinstance(error, UnreachableError) or error.code in _GONE:
             raise
         return {}
     return answer.model_dump(mode="json", by_alias=True)

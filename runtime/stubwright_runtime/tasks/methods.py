@@ -1,7 +1,7 @@
 """The methods of tasks, and what the server says of itself, in both eras.
 
-Takes messages, above the SDK's models, which know no task results; answers `tasks/*` (MCP 2025-11-25,
-basic/utilities/tasks; the extension, "Task Polling" and what follows) and passes on the others.
+Takes messages, as a step of the server's core; answers `tasks/*` (MCP 2025-11-25, basic/utilities/tasks; the extension,
+"Task Polling" and what follows) and passes on the others.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import anyio
-import mcp_types as types
-from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from ..mcp.errors import ProtocolError
+from ..mcp.errors import INVALID_PARAMS, INVALID_REQUEST, ProtocolError
 from ..mcp.revisions import Revision
 from ..server.middlewares.expiry import own_seconds_left
+from ..server.middlewares.in_flight import LISTENING
+from ..server.protocol.requests import invalid, unknown_method
 from ..state.budget import BudgetExceeded
 from ..values.json import is_list, is_mapping
 from ..values.nesting import is_too_deep
 from . import wire
 from .handshake_input import InputRequester
-from .listening import Listener
+from .listening import TaskFeed
 from .poll_rates import PER_SECOND, PollRates
 from .service import declares_tasks, missing_tasks_extension, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
-    from ..server.server import PackageServer
+    from ..server.core.core import Core
+    from ..server.core.exchange import Exchange, Rest, Result
     from .connections import TaskConnection
     from .records import Task
     from .service import Tasks
+
+    _Method: TypeAlias = Callable[[Exchange], Awaitable[dict[str, Any]]]
 
 _PAGE_SIZE: Final = 50
 """Tasks on a page of the list."""
@@ -57,195 +57,168 @@ _POSITION: Final = re.compile(r"(\d{13}\.\d{6}) ([0-9a-f]{64})", re.ASCII)
 _CAPABILITY: Final[Mapping[str, Any]] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 
 
-class _TaskRequest(types.RequestParams):
-    """The parameters of a request about one task."""
-
-    task_id: str
-
-
-class _UpdateRequest(_TaskRequest):
-    """The parameters of `tasks/update`."""
-
-    input_responses: dict[str, Any]
-
-
 class Methods:
-    """The middleware of the SDK."""
+    """The middleware."""
 
-    def __init__(
-        self,
-        server: PackageServer,
-        tasks: Tasks,
-        connection: Callable[[ServerRequestContext[Any, Any]], TaskConnection],
-    ) -> None:
-        """Take the server, its tasks, and what gives the way to the client of a request."""
-        self._server = server
+    def __init__(self, core: Core, tasks: Tasks) -> None:
+        """Take the server, and its tasks."""
+        self._core = core
         self._tasks = tasks
-        self._connection = connection
         self._asker = InputRequester(tasks)
         self._rates = PollRates()
-        self._handshake: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
+        self._handshake: Mapping[str, _Method] = {
             "tasks/get": self._status,
             "tasks/result": self._result,
             "tasks/list": self._list,
             "tasks/cancel": self._cancel,
         }
-        for method in self._handshake:
-            server.add_request_handler(method, types.RequestParams, _placeholder_handler)
-        self._stateless: Mapping[str, Callable[[ServerRequestContext[Any, Any]], Awaitable[dict[str, Any]]]] = {
+        self._stateless: Mapping[str, _Method] = {
             "tasks/get": self._details,
             "tasks/update": self._update,
             "tasks/cancel": self._ask_to_stop,
         }
 
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Answer a request about tasks; pass on any other message."""
-        if ctx.request_id is None:
-            return await call_next(ctx)
+        if exchange.id is None:
+            return await rest(exchange)
         try:
-            if ctx.method.startswith("tasks/"):
-                return await self._answer(ctx, call_next)
-            if ctx.method == "subscriptions/listen" and (names := _subscribed_task_ids(ctx.params)):
-                return await self._listen(ctx, call_next, names)
-        except ProtocolError as error:
-            raise MCPError(error.code, error.message, error.data) from None
+            if exchange.method.startswith("tasks/"):
+                return await self._answer(rest, exchange)
+            if exchange.method == LISTENING and (names := _subscribed_task_ids(exchange.params)):
+                return await self._listen(rest, exchange, names)
         except BudgetExceeded as error:
-            raise MCPError(types.INVALID_PARAMS, f"The answers were not taken. {error}") from None
-        result = await call_next(ctx)
-        if ctx.method in ("initialize", "server/discover") and is_mapping(result):
-            return add_tasks_capability(ctx.method, result)
+            raise ProtocolError(INVALID_PARAMS, f"The answers were not taken. {error}") from None
+        result = await rest(exchange)
+        if exchange.method in ("initialize", "server/discover") and result is not None:
+            return _add_tasks_capability(exchange.method, result)
         return result
 
-    async def _answer(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> dict[str, Any]:
-        revision = Revision.of(ctx.protocol_version)
+    async def _answer(self, rest: Rest, exchange: Exchange) -> Result:
+        revision = Revision.of(exchange.revision)
         is_stateless = revision.has("task_extension")
         methods = self._stateless if is_stateless else self._handshake
-        if ctx.method not in methods or (not is_stateless and not revision.has("handshake_tasks")):
-            raise ProtocolError(types.METHOD_NOT_FOUND, "Method not found", ctx.method)
+        is_known = exchange.method in methods and (is_stateless or revision.has("handshake_tasks"))
+        if (is_known or is_stateless) and not exchange.is_admissible:
+            await rest(exchange)  # who refuses what is wrong with any request
+        if not is_known:
+            raise unknown_method(exchange.method)
         if not is_stateless:
-            if ctx.session.client_params is None:
-                await call_next(ctx)  # the SDK refuses who has not shaken hands, where there are hands to shake
-            self._count(ctx)
-            return await methods[ctx.method](ctx)
-        name = _TaskRequest.model_validate(ctx.params or {}, by_name=False).task_id
-        if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != name:
-            text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
-            raise ProtocolError(types.HEADER_MISMATCH, text)
-        self._require(ctx)
-        self._count(ctx)
-        result = await methods[ctx.method](ctx)
-        return {
-            "resultType": "complete",
-            **result,
-            "_meta": {types.SERVER_INFO_META_KEY: self._server.server_info_stamp},
-        }
+            self._count(exchange)
+            return await methods[exchange.method](exchange)
+        _task_id(exchange)
+        self._require(exchange)
+        self._count(exchange)
+        return self._core.stamp(await methods[exchange.method](exchange), exchange.revision)
 
-    def _count(self, ctx: ServerRequestContext[Any, Any]) -> None:
+    def _count(self, exchange: Exchange) -> None:
         """Refuse who asks too often. Who is not known by name is counted by the task."""
-        principal = self._server.core.principal(over_http=ctx.request is not None)
+        principal = self._core.principal(over_http=exchange.over_http)
         key = principal.key
         if principal.kind == "anonymous":
-            key = f"{key} {self._connection(ctx).session} {str((ctx.params or {}).get('taskId'))[:_ID]}"
+            key = f"{key} {_connection(exchange).session} {str((exchange.params or {}).get('taskId'))[:_ID]}"
         if wait := self._rates.count(key):
             data = {"retryAfter": math.ceil(wait)}
             text = f"More than {PER_SECOND} requests about tasks in a second; ask as often as `pollInterval` says"
-            raise ProtocolError(types.INVALID_REQUEST, text, data)
+            raise ProtocolError(INVALID_REQUEST, text, data)
 
-    def _require(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        if not declares_tasks(self._connection(ctx)):
+    def _require(self, exchange: Exchange) -> None:
+        if not declares_tasks(_connection(exchange)):
             raise missing_tasks_extension()
 
-    async def _find(self, ctx: ServerRequestContext[Any, Any], name: str | None = None) -> Task:
+    async def _find(self, exchange: Exchange, name: str | None = None) -> Task:
         """Return the task of a request. The error does not say whether it is over, another's, or never was."""
-        task_id = _TaskRequest.model_validate(ctx.params or {}, by_name=False).task_id if name is None else name
+        task_id = _task_id(exchange) if name is None else name
         task = await self._tasks.task_store.find(task_id)
-        if task is None or not self._may_see(ctx, task):
-            raise ProtocolError(types.INVALID_PARAMS, "Task not found")
+        if task is None or not self._may_see(exchange, task):
+            raise ProtocolError(INVALID_PARAMS, "Task not found")
         await self._tasks.look(task)
         return task
 
-    def _may_see(self, ctx: ServerRequestContext[Any, Any], task: Task) -> bool:
-        principal = self._server.core.principal(over_http=ctx.request is not None)
-        if task.owner != owner_of(principal, self._connection(ctx), ctx.protocol_version):
+    def _may_see(self, exchange: Exchange, task: Task) -> bool:
+        principal = self._core.principal(over_http=exchange.over_http)
+        if task.owner != owner_of(principal, _connection(exchange), exchange.revision):
             return False
-        scopes = self._server.core.scopes
+        scopes = self._core.scopes
         return scopes is None or scopes.allows(principal, "tools", task.tool)
 
     # 2025-11-25
 
-    async def _status(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        return wire.to_handshake_task(await self._find(ctx))
+    async def _status(self, exchange: Exchange) -> dict[str, Any]:
+        return wire.to_handshake_task(await self._find(exchange))
 
-    async def _result(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+    async def _result(self, exchange: Exchange) -> dict[str, Any]:
         """Wait for the end, and ask meanwhile what the task waits for.
 
         A client that cannot come back for the answer does not wait for longer than its token holds.
         """
-        left = own_seconds_left() if ctx.close_sse_stream is None else None
+        left = None if _connection(exchange).is_resumable else own_seconds_left()
         task: Task | None = None
         with anyio.move_on_after(left):
-            task = await self._end(ctx)
+            task = await self._end(exchange)
         if task is None:
-            raise ProtocolError(types.INVALID_REQUEST, "The access token has expired. Ask again with another one.")
+            raise ProtocolError(INVALID_REQUEST, "The access token has expired. Ask again with another one.")
         if task.status == "cancelled":
-            raise ProtocolError(types.INVALID_REQUEST, "The task was cancelled")
+            raise ProtocolError(INVALID_REQUEST, "The task was cancelled")
         if task.error is not None:
             raise ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
         result = await self._tasks.task_store.result(task)
         if result is None:
-            raise ProtocolError(types.INVALID_PARAMS, "Task not found")
-        return wire.to_final_result(
-            task, result, self._server.package.tools[task.tool].definition, ctx.protocol_version
-        )
+            raise ProtocolError(INVALID_PARAMS, "Task not found")
+        return wire.to_final_result(task, result, self._core.package.tools[task.tool].definition, exchange.revision)
 
-    async def _end(self, ctx: ServerRequestContext[Any, Any]) -> Task:
+    async def _end(self, exchange: Exchange) -> Task:
         """Wait for the end of a task, and return it."""
-        task = await self._find(ctx)
+        task = await self._find(exchange)
         with self._tasks.task_store.watching([task.id]) as changed:
             while not task.is_over:
                 if task.pending:
-                    await self._asker.ask(ctx, task)
+                    await self._asker.ask(_connection(exchange), task)
                 else:
                     with anyio.move_on_after(_POLL_INTERVAL):
                         await changed.wait()
                 changed.clear()
-                task = await self._find(ctx)
+                task = await self._find(exchange)
         return task
 
-    async def _list(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        cursor = types.PaginatedRequestParams.model_validate(ctx.params or {}, by_name=False).cursor
-        principal, connection = self._server.core.principal(over_http=ctx.request is not None), self._connection(ctx)
+    async def _list(self, exchange: Exchange) -> dict[str, Any]:
+        cursor = (exchange.params or {}).get("cursor")
+        if cursor is not None and not isinstance(cursor, str):
+            raise invalid()
+        principal, connection = self._core.principal(over_http=exchange.over_http), _connection(exchange)
         if principal.kind == "anonymous" and connection.session is None:  # only ids give access
             return {"tasks": []}
-        tasks = await self._tasks.task_store.owned(owner_of(principal, connection, ctx.protocol_version))
+        tasks = await self._tasks.task_store.owned(owner_of(principal, connection, exchange.revision))
         after = ("", "") if cursor is None else _parse_cursor(cursor)
-        left = [task for task in tasks if _position(task) > after and self._may_see(ctx, task)]
+        left = [task for task in tasks if _position(task) > after and self._may_see(exchange, task)]
         page = [wire.to_handshake_task(task) for task in left[:_PAGE_SIZE]]
         return {"tasks": page, **({"nextCursor": _make_cursor(left[_PAGE_SIZE - 1])} if len(left) > _PAGE_SIZE else {})}
 
-    async def _cancel(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        task = await self._find(ctx)
+    async def _cancel(self, exchange: Exchange) -> dict[str, Any]:
+        task = await self._find(exchange)
         if (cancelled := await self._cancelled(task)) is None:
-            status = wire.to_handshake_task(await self._find(ctx))["status"]
-            raise ProtocolError(types.INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
+            status = wire.to_handshake_task(await self._find(exchange))["status"]
+            raise ProtocolError(INVALID_PARAMS, f"Cannot cancel task: already in terminal status {status!r}")
         return wire.to_handshake_task(cancelled)
 
     # 2026-07-28
 
-    async def _details(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        task = await self._find(ctx)
+    async def _details(self, exchange: Exchange) -> dict[str, Any]:
+        task = await self._find(exchange)
         return wire.to_detailed_task(task, await self._tasks.task_store.result(task))
 
-    async def _update(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        task = await self._find(ctx)
-        responses = _UpdateRequest.model_validate(ctx.params or {}, by_name=False).input_responses
+    async def _update(self, exchange: Exchange) -> dict[str, Any]:
+        task = await self._find(exchange)
+        responses = (exchange.params or {}).get("inputResponses")
+        if not is_mapping(responses):
+            raise invalid()
         if is_too_deep(responses):
-            raise ProtocolError(types.INVALID_PARAMS, "The answers are nested too deeply")
+            raise ProtocolError(INVALID_PARAMS, "The answers are nested too deeply")
         await self._tasks.answer(task, responses)
         return {}
 
-    async def _ask_to_stop(self, ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
-        await self._cancelled(await self._find(ctx))
+    async def _ask_to_stop(self, exchange: Exchange) -> dict[str, Any]:
+        await self._cancelled(await self._find(exchange))
         return {}
 
     async def _cancelled(self, task: Task) -> Task | None:
@@ -253,29 +226,45 @@ class Methods:
             task.id, lambda now: now.move("cancelled", "It was cancelled by request.")
         )
 
-    async def _listen(
-        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext, names: list[str]
-    ) -> HandlerResult:
+    async def _listen(self, rest: Rest, exchange: Exchange, names: list[str]) -> Result:
         """Have a client hear of those of its tasks that there are (the extension, "Task Status Notifications")."""
-        self._require(ctx)
+        if (
+            exchange.id is None
+            or not exchange.is_admissible
+            or not Revision.of(exchange.revision).has("task_extension")
+        ):
+            return await rest(exchange)
+        self._require(exchange)
         if len(names) > _MAX_SUBSCRIBED:
-            raise ProtocolError(types.INVALID_PARAMS, f"More than {_MAX_SUBSCRIBED} tasks")
+            raise ProtocolError(INVALID_PARAMS, f"More than {_MAX_SUBSCRIBED} tasks")
         known: list[str] = []
         for name in names:
             try:
-                known.append((await self._find(ctx, name)).id)
+                known.append((await self._find(exchange, name)).id)
             except ProtocolError:  # the client is not told what is not there
                 continue
-        listener = Listener(ctx, self._tasks.task_store, known)
-        async with listener.sending():
-            return await call_next(replace(ctx, session=listener.session))
+        wanted, connection = (exchange.params or {})["notifications"], _connection(exchange)
+        feed = TaskFeed(self._tasks.task_store, known)
+        listening = self._core.listeners.listen(
+            exchange.id, wanted, connection, over_http=exchange.over_http, feed=feed
+        )
+        return self._core.stamp(await listening, exchange.revision)
 
 
-async def _placeholder_handler(_ctx: object, _params: object) -> types.EmptyResult:
-    return types.EmptyResult()
+def _connection(exchange: Exchange) -> TaskConnection:
+    """Return the way to the sender of a request, as tasks need it."""
+    return cast("TaskConnection", exchange.channel())
 
 
-def add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
+def _task_id(exchange: Exchange) -> str:
+    """Return the id of the task that a request is about. Raises ProtocolError if it names none."""
+    found = (exchange.params or {}).get("taskId")
+    if not isinstance(found, str):
+        raise invalid()
+    return found
+
+
+def _add_tasks_capability(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the server says of itself, with its tasks, as far as the revision has them."""
     capabilities: dict[str, Any] = {**result["capabilities"]}
     if method == "server/discover":
@@ -308,5 +297,5 @@ def _parse_cursor(cursor: str) -> tuple[str, str]:
     except ValueError:
         match = None
     if match is None:
-        raise ProtocolError(types.INVALID_PARAMS, "Invalid cursor")
+        raise ProtocolError(INVALID_PARAMS, "Invalid cursor")
     return match[1], match[2]

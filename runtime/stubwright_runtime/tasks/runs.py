@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
 from opentelemetry.propagate import extract
 from opentelemetry.trace import StatusCode, get_tracer
 
@@ -30,7 +29,7 @@ from ..server.core.parts import Request
 from ..server.core.sanitizing import encode_json, repair_unicode
 from ..server.core.steps import Call
 from ..server.execution.slots import Slot
-from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, inner
+from ..server.features.input_requests import MissingCapability, UrlNotVisitedError, mcp_error
 from ..state.budget import BudgetExceeded
 from ..state.store import StateLost, describe_lost_state, find_state_lost
 from ..values.sanitizing import clean
@@ -288,7 +287,7 @@ class Runs:
 
     async def _fail_with(self, attempt: _Attempt, error: Exception) -> None:
         """Fail with what the handler raised, if that is an error of the protocol; otherwise only the log learns it."""
-        raised = inner(error, MCPError)
+        raised = mcp_error(error)
         if raised is not None:
             attempt.call_state.ending, attempt.call_state.reason = "failed", "protocol_error"
             data = None if raised.error.data is None else encode_json(raised.error.data)[0]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import mcp_types as types
-
 from ..mcp.downgrades import result_for
 
 if TYPE_CHECKING:
@@ -22,13 +20,6 @@ EXTENSION: Final = "io.modelcontextprotocol/tasks"
 """What a client of 2026-07-28 declares that knows tasks."""
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
-
-
-class TaskNotification(types.Notification[dict[str, Any], str]):
-    """`notifications/tasks`, of the extension."""
-
-    method: str = "notifications/tasks"
-    params: dict[str, Any]
 
 
 def related(task: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from types import ModuleType
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
+from sdk_connection import sdk_connection
 from serving import WAYS, asgi
 from stubwright_runtime.server.core.building import build_core
 from stubwright_runtime.server.core.core import Core
@@ -148,36 +149,46 @@ class Sink:
 
     def __init__(self) -> None:
         self.lines: list[Any] = []
-        self._answered = 0
-
-    def questions(self) -> list[Any]:
-        """The requests to the client that came since the last look."""
-        new, self._answered = self.lines[self._answered :], len(self.lines)
-        return [line for line in new if "method" in line and "id" in line]
 
     async def send(self, line: bytes) -> None:
         self.lines.append(json.loads(line))
 
 
 async def spoken(core: Core, messages: Sequence[Any], *, direct: bool) -> list[Any]:
-    """What a client on standard input gets, one message after the other."""
-    sink: Any = Sink()
+    """What a client on standard input gets, one message after the other, from the server or from the SDK."""
     async with core.lifespan():
+        if not direct:
+            async with sdk_connection(core) as sdk:
+                await _say(messages, sdk.take, sdk.due, sdk.lines)
+            return [normal(line) for line in sdk.lines]
+        sink: Any = Sink()
         connection = Connection(core, sink)
-        connection._is_direct = direct
-        for message in messages:
-            await connection.take(Line(json.dumps(message).encode()))
-            async with asyncio.timeout(20):
-                while connection._due._waiting:
-                    await asyncio.sleep(0.001)
-                    for question in sink.questions():
-                        answer = {"action": "accept", "content": {"confirm": True}}
-                        reply = {"jsonrpc": "2.0", "id": question["id"], "result": answer}
-                        await connection.take(Line(json.dumps(reply).encode()))
-            await asyncio.sleep(0.002)
+
+        async def take(line: bytes) -> None:
+            await connection.take(Line(line))
+
+        await _say(messages, take, connection._due._waiting, sink.lines)
         await connection.disconnect()
         await connection.close()
-    return [normal(line) for line in sink.lines if line.get("id") != "stubwright/replayed"]
+    return [normal(line) for line in sink.lines]
+
+
+async def _say(
+    messages: Sequence[Any], take: Callable[[bytes], Awaitable[None]], due: Collection[Any], lines: Sequence[Any]
+) -> None:
+    """Say each message when those before it are answered; the questions meanwhile are answered, too."""
+    read = 0
+    for message in messages:
+        await take(json.dumps(message).encode())
+        async with asyncio.timeout(20):
+            while due:
+                await asyncio.sleep(0.001)
+                new, read = lines[read:], len(lines)
+                for question in new:
+                    if "method" in question and "id" in question:
+                        answer = {"action": "accept", "content": {"confirm": True}}
+                        await take(json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": answer}).encode())
+        await asyncio.sleep(0.002)
 
 
 def normal(message: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which way messages take: what the tables name needs no SDK, and what needs a conversation has one."""
+"""What the direct path answers: on standard input all messages, over HTTP what the tables name."""
 
 from __future__ import annotations
 
@@ -53,13 +53,14 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 }
 HANDSHAKE = [method for method in parameters.HANDSHAKE if method != "initialize"]
 STATELESS = [method for method in parameters.STATELESS if method != "subscriptions/listen"]
-ODD: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "a task, which the server has not": ("tools/call", {"name": "add", "arguments": {}, "task": {}}),
-    "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}),
-    "an unknown method": ("nothing/known", {}),
-    "a malformed parameter": ("tools/call", {"name": 1}),
-    "a later round": ("tools/call", {"name": "add", "arguments": {}, "requestState": "sealed"}),
+ODD: Mapping[str, tuple[str, Mapping[str, Any], tuple[int | None, int | None]]] = {
+    "a task, which the server has not": ("tools/call", {"name": "add", "arguments": {}, "task": {}}, (None, None)),
+    "a field of another revision": ("tools/call", {"name": "add", "arguments": {}, "soon": True}, (None, None)),
+    "an unknown method": ("nothing/known", {}, (-32601, -32601)),
+    "a malformed parameter": ("tools/call", {"name": 1}, (-32602, -32602)),
+    "a later round": ("tools/call", {"name": "add", "arguments": {}, "requestState": "sealed"}, (-32602, -32602)),
 }
+"""Odd requests, with the codes of their errors in either era."""
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +78,9 @@ class Sink:
         self.lines.append(json.loads(line))
 
 
-async def converses(package: ModuleType, *messages: Any, sink: Any = None) -> bool:
-    """Whether the SDK was needed to answer these messages."""
-    sink = sink or Sink()
+async def answered(package: ModuleType, *messages: Any) -> list[Any]:
+    """All that a client on standard input hears that says these messages."""
+    sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
     async with core.lifespan():
         connection = Connection(core, sink)
@@ -87,10 +88,17 @@ async def converses(package: ModuleType, *messages: Any, sink: Any = None) -> bo
             await connection.take(Line(json.dumps(message).encode()))
         async with asyncio.timeout(20):
             await connection._due.all_answered()
-        needed = connection._conversation is not None
         await connection.close()
-    assert sum("id" in message for message in messages) <= len(sink.lines)
-    return needed
+    assert {message["id"] for message in messages if "id" in message} <= {line.get("id") for line in sink.lines}
+    lines: list[Any] = sink.lines
+    return lines
+
+
+def is_right(method: str, answer: Mapping[str, Any]) -> bool:
+    """Whether an answer is the result of a method that the server has, or says that it has it not."""
+    if method == "completion/complete":
+        return bool(answer["error"]["code"] == -32601)
+    return "result" in answer
 
 
 def test_the_rows_are_those_of_the_tables() -> None:
@@ -101,12 +109,12 @@ def test_the_rows_are_those_of_the_tables() -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_after_a_handshake(method: str, revision: str, package: ModuleType) -> None:
     messages = [shaking(revision), READY, request(1, method, ROWS[method], stateless=False)]
-    assert not asyncio.run(converses(package, *messages))
+    assert is_right(method, asyncio.run(answered(package, *messages))[-1])
 
 
 @pytest.mark.parametrize("method", STATELESS)
 def test_without_a_handshake(method: str, package: ModuleType) -> None:
-    assert not asyncio.run(converses(package, request(1, method, ROWS[method], stateless=True)))
+    assert is_right(method, asyncio.run(answered(package, request(1, method, ROWS[method], stateless=True)))[-1])
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -119,25 +127,24 @@ def test_what_clients_say_of_themselves(
     if stateless:
         said = asked["params"]["_meta"]
         said |= {f"{_OURS}clientInfo": client, f"{_OURS}clientCapabilities": capabilities}
-        assert not asyncio.run(converses(package, asked))
+        lines = asyncio.run(answered(package, asked))
     else:
         shaken = shaking("2025-11-25")
         shaken["params"] |= {"clientInfo": client, "capabilities": capabilities}
-        assert not asyncio.run(converses(package, shaken, READY, asked))
+        lines = asyncio.run(answered(package, shaken, READY, asked))
+    assert lines[-1]["result"]["tools"]
 
 
 _OURS = "io.modelcontextprotocol/"
 
 
 @pytest.mark.parametrize("stateless", [False, True])
-def test_progress_and_log_lines_on_stdio_need_no_conversation(stateless: bool, package: ModuleType) -> None:
+def test_progress_and_log_lines_on_stdio(stateless: bool, package: ModuleType) -> None:
     wanted = {"progressToken": 1, **({f"{_OURS}logLevel": "info"} if stateless else {})}
     talking = {"name": "talk", "arguments": {}, "_meta": wanted}
     opening = [] if stateless else [shaking("2025-11-25"), READY]
-    sink = Sink()
     messages = [*opening, request("t", "tools/call", talking, stateless=stateless)]
-    assert not asyncio.run(converses(package, *messages, sink=sink))
-    progress, message, answer = sink.lines[-3:]
+    progress, message, answer = asyncio.run(answered(package, *messages))[-3:]
     assert progress["params"] == {"progressToken": 1, "progress": 1, "total": 2, "message": "half"}
     assert message["params"] == {"level": "info", "data": {"said": "this"}}
     assert [progress["method"], message["method"], answer["id"]] == [
@@ -149,13 +156,14 @@ def test_progress_and_log_lines_on_stdio_need_no_conversation(stateless: bool, p
 
 @pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("stateless", [False, True])
-def test_odd_requests_need_no_conversation(what: str, stateless: bool, package: ModuleType) -> None:
-    method, params = ODD[what]
+def test_odd_requests_are_answered(what: str, stateless: bool, package: ModuleType) -> None:
+    method, params, codes = ODD[what]
     opening = [] if stateless else [shaking("2025-11-25"), READY]
-    assert not asyncio.run(converses(package, *opening, request(1, method, params, stateless=stateless)))
+    answer = asyncio.run(answered(package, *opening, request(1, method, params, stateless=stateless)))[-1]
+    assert answer.get("error", {}).get("code") == codes[stateless]
 
 
-def test_listening_needs_no_conversation(package: ModuleType) -> None:
+def test_listening(package: ModuleType) -> None:
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
     wanted = {"toolsListChanged": True, "promptsListChanged": False, "resourceSubscriptions": ["docs://a"], "soon": 1}
@@ -173,7 +181,6 @@ def test_listening_needs_no_conversation(package: ModuleType) -> None:
             await core.tools.disable("say")
             await core.prompts.changed()
             await asyncio.sleep(0.01)
-            assert connection._conversation is None
             await connection.disconnect()
             await connection.close()
         return sink.lines
@@ -192,7 +199,7 @@ def test_listening_needs_no_conversation(package: ModuleType) -> None:
     assert answer["result"]["_meta"].items() >= meta.items()
 
 
-def test_changes_of_a_resource_are_told_without_a_conversation(package: ModuleType) -> None:
+def test_changes_of_a_resource_are_told(package: ModuleType) -> None:
     sink: Any = Sink()
     core = build_core(package.TOOLS["add"].package, Handlers())
 
@@ -214,7 +221,6 @@ def test_changes_of_a_resource_are_told_without_a_conversation(package: ModuleTy
             await core.resources.updated("docs://b")
             await core.tools.enable("say")
             await asyncio.sleep(0.01)
-            assert connection._conversation is None
             await connection.close()
         return sink.lines
 
@@ -246,13 +252,12 @@ async def asked(package: ModuleType, *then: Any) -> Any:
                 await connection.take(Line(json.dumps(message).encode()))
         await connection._due.all_answered()
         await asyncio.sleep(0)
-        assert connection._conversation is None
         await connection.close()
     assert (sink.lines[1]["id"], sink.lines[1]["method"]) == (1, QUESTION)
     return sink.lines[2:]
 
 
-def test_a_question_on_stdio_needs_no_conversation(package: ModuleType) -> None:
+def test_a_question_on_stdio(package: ModuleType) -> None:
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"confirm": True}}}
     unasked = {**answer, "id": 2}
     [result] = asyncio.run(asked(package, unasked, answer, answer))
@@ -282,10 +287,8 @@ def test_a_question_fails_when_the_input_ends(package: ModuleType) -> None:
 @pytest.mark.parametrize("stateless", [False, True])
 def test_an_id_that_is_in_use_is_refused(stateless: bool, package: ModuleType) -> None:
     calls = [request("same", "tools/list", {}, stateless=stateless) for _ in range(2)]
-    sink = Sink()
     opening = [] if stateless else [shaking("2025-11-25"), READY]
-    assert not asyncio.run(converses(package, *opening, *calls, sink=sink))
-    answers = [each for each in sink.lines if each["id"] == "same"]
+    answers = [each for each in asyncio.run(answered(package, *opening, *calls)) if each["id"] == "same"]
     assert sorted("error" in each for each in answers) == [False, True]
     assert [each["error"]["code"] for each in answers if "error" in each] == [-32600]
 

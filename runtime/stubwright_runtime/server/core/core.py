@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ...state.store import Store
     from ...tasks.service import Tasks
     from ..observability.audit import Recorder
-    from .exchange import Exchange, Rest, Result
+    from .exchange import Exchange, Middleware, Rest, Result
     from .lists import Change, Publish
 
 _PATIENCE: Final = 3600.0
@@ -133,11 +133,12 @@ class Core:
         self.identity = {key: info[key] for key in _IDENTITY if info.get(key)}
         self._user = user
         self._pages: dict[_Page, dict[str, Any]] = {}
-        self._steps = (
+        self._steps: tuple[Middleware, ...] = (
             self.instrumentation,
             self.in_flight,
             LostStore(self.stamp),
             EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE, user),
+            *_task_methods(self),
             self._answer,
         )
 
@@ -259,6 +260,14 @@ def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks |
     from ...tasks.service import Tasks
 
     return Tasks(package, store, recorder)
+
+
+def _task_methods(core: Core) -> Sequence[Middleware]:
+    if core.tasks is None:
+        return ()
+    from ...tasks.methods import Methods
+
+    return (Methods(core, core.tasks),)
 
 
 @asynccontextmanager

@@ -1,1 +1,1 @@
-"""The direct path: what needs no conversation is answered without the SDK."""
+"""The direct path: messages are answered without the SDK, on standard input all of them."""

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from .clients import Client
 
 _SWITCH: Final = "STUBWRIGHT_DIRECT"
-"""The environment variable that turns the direct path off with `0`."""
+"""The environment variable that turns the direct path over HTTP off with `0`."""
 
 
 def is_on() -> bool:
-    """Tell whether messages may take the direct path, as far as the environment says."""
+    """Tell whether messages over HTTP may take the direct path, as far as the environment says."""
     return os.environ.get(_SWITCH) != "0"
 
 
@@ -101,21 +101,22 @@ class Direct:
         self._texts: dict[int, tuple[Result, bytes]] = {}
         self.answer = core.answering(self._rest)
 
+    @property
+    def has_tasks(self) -> bool:
+        """Whether the server has tasks."""
+        return self._core.tasks is not None
+
     def takes(self, message: Mapping[str, Any]) -> bool:
-        """Tell whether what a valid request is about needs no conversation, as far as the manifest says."""
+        """Tell whether a valid request over HTTP is answered here, up to 2025-11-25.
+
+        The SDK takes what is about tasks: of these the stream tells that a session has beside its requests.
+        """
         method: str = message["method"]
-        params = message.get("params") or {}
-        if method == LISTENING:  # of tasks, the SDK tells
-            return self._core.tasks is None or not params["notifications"].get("taskIds")
         if self._core.tasks is None or method != "tools/call":
-            return True
-        package = self._core.package
+            return self._core.tasks is None or not method.startswith("tasks/")
+        params, package = message["params"], self._core.package
         tool = package.tools.get(package.resolve_alias(params["name"]))
         return params.get("task") is None and (tool is None or tool.task_support == "forbidden")
-
-    def is_about_tasks(self, message: Mapping[str, Any]) -> bool:
-        """Tell whether a request is of a method of tasks, which the server has."""
-        return self._core.tasks is not None and message["method"].startswith("tasks/")
 
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
         """Have a notification observed that needs no other answer."""
@@ -188,17 +189,16 @@ class Direct:
         is_ours = method == "logging/setLevel" or (
             method == "resources/unsubscribe" and "resources" in self._core.lists
         )
-        return is_ours or self._core.serves(method)
+        return is_ours or self._core.serves(method) or (self.has_tasks and method.startswith("tasks/"))
 
     def _initialize(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the server's half of the handshake (MCP 2025-11-25, basic/lifecycle, "Initialization")."""
-        result = {
+        return {
             "protocolVersion": negotiate(params["protocolVersion"]),
             "capabilities": self._capabilities(announces=self._core.has_sessions),
             "serverInfo": self._core.identity,
             **self._instructions,
         }
-        return self._with_tasks("initialize", result)
 
     def _discover(self, revision: str) -> dict[str, Any]:
         """Return what the server is, and what it can do (MCP 2026-07-28, server/discover)."""
@@ -209,7 +209,7 @@ class Direct:
             "ttlMs": 0,
             "cacheScope": "private",
         }
-        return self._core.stamp(self._with_tasks("server/discover", result), revision)
+        return self._core.stamp(result, revision)
 
     @property
     def _instructions(self) -> dict[str, str]:
@@ -226,14 +226,3 @@ class Direct:
             listed["resources"]["subscribe"] = announces
         completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
         return {**completes, "logging": {}, **listed}
-
-    def _with_tasks(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
-        if self._core.tasks is None:
-            return result
-        from ...tasks.methods import add_tasks_capability
-
-        return add_tasks_capability(method, result)
-
-
-def _refuse(_run: Run) -> None:
-    raise RuntimeError("nobody converses about a notification")

@@ -17,6 +17,8 @@ from ..protocol.outgoing import DisconnectedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_types import Notification
+
     from ...mcp.vocabulary import LogLevel
     from ..core.exchange import Result
     from ..features.url_elicitation import UrlQuestions
@@ -175,6 +177,9 @@ class DirectChannel:
 
     Attributes:
         outgoing: The messages to it; without that, the SDK has to be asked for them.
+        connection: The messages to it that belong to no request, up to 2025-11-25; without that, it gets none.
+        session: The id of its session over HTTP, up to 2025-11-25.
+        is_resumable: Whether it can come back for the answer, when the stream has ended.
     """
 
     def __init__(
@@ -184,6 +189,10 @@ class DirectChannel:
         run: Run,
         outgoing: Outgoing | None = None,
         urls: UrlQuestions | None = None,
+        *,
+        connection: Outgoing | None = None,
+        session: str | None = None,
+        is_resumable: bool = False,
     ) -> None:
         """Take who calls, with what, and the run.
 
@@ -193,23 +202,55 @@ class DirectChannel:
             run: The request that is being answered.
             outgoing: The messages to the client; without that, the SDK has to be asked for them.
             urls: The questions that open a URL.
+            connection: The messages to the client that belong to no request, up to 2025-11-25.
+            session: The id of its session over HTTP.
+            is_resumable: Whether it can come back for the answer, when the stream has ended.
         """
         self._client = client
         self._params = params
         self._run = run
         self.outgoing = outgoing
         self._urls = urls
+        self.connection = connection
+        self.session = session
+        self.is_resumable = is_resumable
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
         """What the client declared that it can do."""
         return self._client.capabilities
 
+    @property
+    def client(self) -> tuple[str, str] | None:
+        """The name and the version that it says it has."""
+        return self._client.name
+
+    @property
+    def token(self) -> str | int | None:
+        """What progress is told with, where the caller asked for it."""
+        meta: Mapping[str, Any] = (self._params or {}).get("_meta") or {}
+        return meta.get("progressToken")
+
+    def wants(self, level: LogLevel) -> bool:
+        """Tell whether it wants messages of this level."""
+        wanted = self._client.listens_to
+        return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tell it something on the stream of the request. Raises RuntimeError if only the SDK could."""
+        if self.outgoing is None:
+            raise RuntimeError(f"{method} cannot be sent without the SDK")
+        await self.outgoing.notify(method, params)
+
+    async def tell(self, notification: Notification[Any, Any]) -> None:
+        """Tell it something on its connection, if that is there."""
+        if self.connection is not None:
+            message = notification.model_dump(by_alias=True, mode="json", exclude_none=True)
+            await self.connection.notify(message["method"], message.get("params"))
+
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification, where the caller asked for them."""
-        meta = (self._params or {}).get("_meta") or {}
-        token = meta.get("progressToken")
-        if token is None:
+        if (token := self.token) is None:
             return
         if self.outgoing is not None:
             known = {"total": total, "message": message}
@@ -221,8 +262,7 @@ class DirectChannel:
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:
         """Send a log message, where the caller wants messages of this level."""
-        wanted = self._client.listens_to
-        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+        if not self.wants(level):
             return
         if self.outgoing is not None:
             source = {} if logger is None else {"logger": logger}

@@ -7,7 +7,8 @@ the server ends or the token expires.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..core.principal import current, local
 from ..execution.streams import LISTENERS, LISTENERS_EACH, Streams
@@ -16,11 +17,11 @@ from ..protocol.changes import Telling
 from ..protocol.wants import check_subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from ..core.core import Core
     from ..core.lists import Change, Kind
-    from ..protocol.outgoing import Outgoing
+    from ..protocol.outgoing import Notifier
 
 _USER: Final = local(())
 
@@ -32,6 +33,18 @@ _FLAGS: Final[Mapping[str, Kind]] = {
     "promptsListChanged": "prompts",
     "resourcesListChanged": "resources",
 }
+
+
+class Feed(Protocol):
+    """What a stream tells beside changes."""
+
+    @property
+    def honored(self) -> Mapping[str, Any]:
+        """What the acknowledgement says of it."""
+        ...
+
+    async def run(self, notifier: Notifier, meta: Mapping[str, Any]) -> None:
+        """Send notifications with this `_meta` until it is cancelled."""
 
 
 class Listeners:
@@ -50,7 +63,13 @@ class Listeners:
         core.streams.append(self._end)
 
     async def listen(
-        self, request_id: str | int, wanted: Mapping[str, Any], outgoing: Outgoing, *, over_http: bool
+        self,
+        request_id: str | int,
+        wanted: Mapping[str, Any],
+        outgoing: Notifier,
+        *,
+        over_http: bool,
+        feed: Feed | None = None,
     ) -> dict[str, Any]:
         """Tell of changes until the stream ends, and return its answer.
 
@@ -59,6 +78,7 @@ class Listeners:
             wanted: The changes that the client wants to hear of; an unknown kind is left aside.
             outgoing: The messages to the client.
             over_http: Whether the request came over HTTP.
+            feed: What else the client wants to hear of.
 
         Raises:
             ProtocolError: It wants to hear of too many resources, or there are too many streams.
@@ -71,6 +91,8 @@ class Listeners:
         honored: dict[str, Any] = {flag: True for flag in _FLAGS if wanted.get(flag)}
         if uris:
             honored["resourceSubscriptions"] = uris
+        if feed is not None:
+            honored |= feed.honored
         meta = {SUBSCRIPTION_ID: request_id}
         kinds, heard = {_FLAGS[flag] for flag in honored if flag in _FLAGS}, frozenset(uris)
 
@@ -85,7 +107,8 @@ class Listeners:
             try:
                 params = {"notifications": honored, "_meta": meta}
                 await outgoing.notify("notifications/subscriptions/acknowledged", params)
-                await telling.run()
+                async with _running(feed, outgoing, meta):
+                    await telling.run()
             finally:
                 self._open.discard(telling)
                 if expiry is not None:
@@ -99,3 +122,15 @@ class Listeners:
     def _end(self) -> None:
         for telling in self._open:
             telling.end()
+
+
+@asynccontextmanager
+async def _running(feed: Feed | None, notifier: Notifier, meta: Mapping[str, Any]) -> AsyncGenerator[None, None]:
+    """Tell what else a client wants to hear of during the block."""
+    if feed is None:
+        yield
+        return
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(feed.run(notifier, meta))
+        yield
+        running.cancel()

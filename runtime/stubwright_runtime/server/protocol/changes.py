@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..core.lists import Change
-    from .outgoing import Outgoing
+    from .outgoing import Notifier
 
 
 class Telling:
     """What one client is told, on its connection or on one stream."""
 
     def __init__(
-        self, is_wanted: Callable[[Change], bool], outgoing: Outgoing, meta: Mapping[str, Any] | None = None
+        self, is_wanted: Callable[[Change], bool], outgoing: Notifier, meta: Mapping[str, Any] | None = None
     ) -> None:
         """Begin with nothing to tell.
 

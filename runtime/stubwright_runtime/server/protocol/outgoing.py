@@ -7,7 +7,7 @@ requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Request
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
 from .messages import to_json
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result", bound="BaseModel")
 
 
-class DisconnectedError(ProtocolError):
+class Notifier(Protocol):
+    """Sends notifications to one client."""
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Send a notification with its parameters, if it has any."""
+
+
+class UnreachableError(ProtocolError):
+    """A client that cannot be asked."""
+
+
+class DisconnectedError(UnreachableError):
     """A client that can be told and asked nothing more."""
 
     def __init__(self) -> None:

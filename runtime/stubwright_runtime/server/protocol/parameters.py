@@ -209,11 +209,25 @@ STATELESS: Final[Mapping[str, Shape]] = {
 """The parameters of each method, from 2026-07-28 on."""
 
 
-def find_shape(method: str, *, stateless: bool) -> Shape | None:
+HANDSHAKE_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
+    ("tasks/cancel", "tasks/get", "tasks/list", "tasks/result"), _members({}, {"_meta": _HANDSHAKE_META})
+)
+"""The `_meta` of each method of tasks, up to 2025-11-25; their step looks at the other parameters."""
+
+STATELESS_TASKS: Final[Mapping[str, Shape]] = dict.fromkeys(
+    ("tasks/cancel", "tasks/get", "tasks/update"), _members({"_meta": _ENVELOPE}, {})
+)
+"""The same from 2026-07-28 on."""
+
+
+def find_shape(method: str, *, stateless: bool, has_tasks: bool = False) -> Shape | None:
     """Return what tells whether parameters of a method are valid; `None` if the era has no such method.
 
     Args:
-        method: The method of a request of a client; those about tasks are not among them.
+        method: The method of a request of a client.
         stateless: Whether the era is that of 2026-07-28, in which each request says its revision.
+        has_tasks: Whether those about tasks are among them, which a server need not have.
     """
+    if has_tasks and method.startswith("tasks/"):
+        return (STATELESS_TASKS if stateless else HANDSHAKE_TASKS).get(method)
     return (STATELESS if stateless else HANDSHAKE).get(method)

@@ -45,10 +45,15 @@ def opens_stateless(message: Mapping[str, Any]) -> bool:
     return message["method"] != "initialize" and PROTOCOL_VERSION_META_KEY in meta_of(message)
 
 
-def find_stateless_fault(message: Mapping[str, Any]) -> ProtocolError | None:
-    """Return what is wrong with a request from 2026-07-28 on; `None` if it is valid, whoever serves its method."""
+def find_stateless_fault(message: Mapping[str, Any], *, has_tasks: bool = False) -> ProtocolError | None:
+    """Return what is wrong with a request from 2026-07-28 on; `None` if it is valid, whoever serves its method.
+
+    Args:
+        message: The request.
+        has_tasks: Whether the server has tasks.
+    """
     params = message.get("params") or {}
-    return _find_envelope_fault(params.get("_meta")) or _find_fault(message, stateless=True)
+    return _find_envelope_fault(params.get("_meta")) or _find_fault(message, stateless=True, has_tasks=has_tasks)
 
 
 def late_handshake(message: Mapping[str, Any]) -> ProtocolError:
@@ -62,18 +67,23 @@ def late_handshake(message: Mapping[str, Any]) -> ProtocolError:
     )
 
 
-def find_handshake_fault(message: Mapping[str, Any], *, is_shaken: bool) -> ProtocolError | None:
+def find_handshake_fault(
+    message: Mapping[str, Any], *, is_shaken: bool, has_tasks: bool = False
+) -> ProtocolError | None:
     """Return what is wrong with a request up to 2025-11-25; `None` if it is valid, whoever serves its method.
 
     Args:
         message: The request.
         is_shaken: Whether its sender has shaken hands.
+        has_tasks: Whether the server has tasks.
     """
     if message["method"] == "initialize":
         if (fault := find_size_fault(message.get("params"))) is not None:
             return fault
         return ProtocolError(INVALID_REQUEST, _SHAKEN) if is_shaken else _find_fault(message)
-    return ProtocolError(INVALID_REQUEST, _OTHER_ERA) if opens_stateless(message) else _find_fault(message)
+    if opens_stateless(message):
+        return ProtocolError(INVALID_REQUEST, _OTHER_ERA)
+    return _find_fault(message, has_tasks=has_tasks)
 
 
 def find_unknown_revision(revision: str) -> ProtocolError | None:
@@ -106,8 +116,10 @@ _OTHER_ERA: Final = (
 )
 
 
-def _find_fault(message: Mapping[str, Any], *, stateless: bool = False) -> ProtocolError | None:
-    fits = find_shape(message["method"], stateless=stateless)
+def _find_fault(
+    message: Mapping[str, Any], *, stateless: bool = False, has_tasks: bool = False
+) -> ProtocolError | None:
+    fits = find_shape(message["method"], stateless=stateless, has_tasks=has_tasks)
     if fits is None:
         return unknown_method(message["method"])
     return None if fits(message.get("params") or {}) else invalid()

@@ -283,20 +283,21 @@ class DirectHttp:
 
     def _sender(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender | None:
         """Return who sends a request, and what is wrong with it; `None` if the SDK has to answer it."""
-        if self._direct.is_about_tasks(message) or not _says_revision(head, message):
+        if not _says_revision(head, message):
             return None
+        has_tasks = self._direct.has_tasks
         if head.revision is not None and head.revision not in HANDSHAKES:
             if head.revision not in STATELESS or head.session is not None:
                 return None
-            fault = find_stateless_fault(message)
-            if fault is None and (self._mirrors(message) or not self._direct.takes(message)):
+            fault = find_stateless_fault(message, has_tasks=has_tasks)
+            if fault is None and self._mirrors(message):
                 return None
             meta = meta_of(message)
             if PROTOCOL_VERSION_META_KEY in meta and not head.repeats(message):
                 return None
             client = Client.of_request(meta) if fault is None else Client.unknown(STATELESS[-1], stateless=True)
             return _Sender(client, fault)
-        fault = find_handshake_fault(message, is_shaken=session is not None)
+        fault = find_handshake_fault(message, is_shaken=session is not None, has_tasks=has_tasks)
         if message["method"] == "initialize" and head.session is None:
             if fault is not None:
                 return _Sender(Client.unknown(HANDSHAKES[-1], stateless=False), fault)

@@ -1,13 +1,13 @@
-"""Which requests over HTTP the direct path takes, as far as their heads say: those with nothing odd about them.
+"""The heads of requests over HTTP with nothing odd about them, which are most; `judging` looks at all others.
 
-Takes headers; gives what matters of them, or nothing where the SDK has to look at them. What is plain here is let
-through there (MCP 2025-11-25 and 2026-07-28, basic/transports, "Streamable HTTP").
+Takes headers; gives what matters of them, or nothing if somebody has to look closer (MCP 2025-11-25 and 2026-07-28,
+basic/transports, "Streamable HTTP").
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from ....mcp.revisions import HANDSHAKES
 
@@ -35,9 +35,6 @@ _JSON: Final = b"application/json"
 
 LARGEST: Final = 1024 * 1024
 """Bytes of the largest body that is read here."""
-
-_ENCODED: Final = "=?base64?"
-"""How the value of a header begins that is not spelled out."""
 
 Foreign: TypeAlias = Literal["Host", "Origin"]
 
@@ -71,13 +68,6 @@ class Head(NamedTuple):
         """Whether it names a revision without handshake, which may be one that nobody knows."""
         return self.revision is not None and self.revision not in HANDSHAKES
 
-    def repeats(self, message: Mapping[str, Any]) -> bool:
-        """Tell whether it repeats what a request of 2026-07-28 says, beside the revision."""
-        key = NAMED.get(message["method"])
-        said = None if key is None else message["params"].get(key)
-        is_spelled = self.name is None or (not self.name.startswith(_ENCODED) and self.name.isascii())
-        return self.method == message["method"] and self.name == said and is_spelled
-
 
 class Allowed:
     """The hosts, or the origins, whose requests are answered (MCP 2025-11-25, basic/transports, "Security Warning")."""
@@ -110,13 +100,8 @@ def is_json(value: bytes) -> bool:
     return value == _JSON or value.partition(b";")[0].strip().lower() == _JSON
 
 
-def with_plain_type(headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Write a `Content-Type` that is JSON as the SDK knows it, which compares it letter by letter."""
-    return [(name, _JSON if name == b"content-type" and is_json(value) else value) for name, value in headers]
-
-
 def read_head(headers: Sequence[tuple[bytes, bytes]], hosts: Allowed, origins: Allowed) -> Head | None:
-    """Return what the headers of a POST say; `None` if the SDK has to look at them."""
+    """Return what the headers of a POST say; `None` if there is something odd about them."""
     said: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _ASKED:

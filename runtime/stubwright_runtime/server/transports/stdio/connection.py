@@ -1,22 +1,18 @@
-"""One client on standard input and output: which way each of its messages takes.
+"""One client on standard input and output.
 
-Takes lines; answers requests, and tells of changes. What needs a conversation that is not built here yet goes to the
-SDK, which is loaded with the first of it, and is told then what the client has said of itself.
+Takes lines; answers requests, tells of changes, and asks in the middle of requests, all without the SDK.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
-from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from ....mcp.errors import ProtocolError
 from ....mcp.revisions import HANDSHAKES
-from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....observability.logs import log
-from ...direct.answers import Direct, DirectExchange, is_on
+from ...direct.answers import Direct, DirectExchange
 from ...direct.clients import Client
 from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
@@ -40,16 +36,12 @@ if TYPE_CHECKING:
     from ...core.core import Core
     from ...core.exchange import Result
     from ...core.lists import Change
-    from .conversation import Conversation
     from .wire import Line, Output
 
 _LAST_ANSWERS: Final = 2.0  # seconds for the answers that are still due when the input ends
 _LAST_ERRORS: Final = 1.0  # seconds for telling the client which requests a stop cut off
 
 _INITIALIZED: Final = "notifications/initialized"
-
-_ENVELOPE: Final = {"_meta": {PROTOCOL_VERSION_META_KEY: STATELESS[-1], CLIENT_CAPABILITIES_META_KEY: {}}}
-"""What tells the SDK that the client has opened the connection in the era of 2026-07-28."""
 
 
 class Connection:
@@ -59,10 +51,8 @@ class Connection:
         """Take the server, and where answers go."""
         self._core = core
         self._output = output
-        # For tasks the SDK asks on the connection too, and counts from 1.
-        self._outgoing = Outgoing(output.send, 1 if core.tasks is None else 1_000_000)
+        self._outgoing = Outgoing(output.send)
         self._direct = Direct(core)
-        self._is_direct = is_on()
         self._due = Due()
         self._runs: dict[str | int, Run] = {}
         self._is_stateless: bool | None = None
@@ -74,18 +64,17 @@ class Connection:
         self._notices: Notices | None = None
         self._end_session: Callable[[], None] | None = None
         """Notes how long the session was there, if somebody observes it."""
-        self._is_disconnected = False
-        self._conversation: Conversation | None = None
-        self._beginning = asyncio.Lock()
-        self._context = copy_context()
         core.publishers.append(self._tell)
 
     def takes(self, line: Line) -> bool:
-        """Begin to answer what a line says, if it is a request that needs no conversation; tell whether it is."""
-        message = parse(line.data) if line.is_whole and self._is_direct else None
+        """Begin to answer what a line says, if it is one well-formed request; tell whether it is."""
+        message = parse(line.data) if line.is_whole else None
         if message is None or "id" not in message or judge(message).problem is not None or "method" not in message:
             return False
-        return message["id"] not in self._runs and self._answer(message)
+        if message["id"] in self._runs:
+            return False
+        self._answer(message)
+        return True
 
     async def take(self, line: Line) -> None:
         """Answer what a line says, or begin to."""
@@ -100,28 +89,21 @@ class Connection:
                 await self._take(entry.message)
 
     async def _take(self, message: Mapping[str, Any]) -> None:
-        """Answer a message, or pass it on."""
-        if not self._is_direct:
-            await self._pass_on(message)
-        elif "method" not in message:
-            if not self._outgoing.take(message) and self._conversation is not None:
-                await self._pass_on(message)
+        """Answer a request, or begin to; take any other message."""
+        if "method" not in message:
+            self._outgoing.take(message)
         elif "id" not in message:
             await self._hear(message)
         elif message["id"] in self._runs:
             await self._output.send(error_response(message["id"], id_in_use()))
-        elif not self._answer(message):
-            await self._pass_on(message)
+        else:
+            self._answer(message)
 
-    def _answer(self, message: Mapping[str, Any]) -> bool:
-        """Begin to answer a request; tell whether that is possible without the SDK."""
+    def _answer(self, message: Mapping[str, Any]) -> None:
+        """Begin to answer a request."""
         if self._is_stateless is None:
             self._is_stateless = opens_stateless(message)
-        if self._direct.is_about_tasks(message) and (self._is_stateless or self._client is not None):
-            return False
         fault = self._find_fault(message)
-        if fault is None and not self._direct.takes(message):
-            return False
         params: Mapping[str, Any] | None = message.get("params")
         shakes_hands = fault is None and message["method"] == "initialize"
         if shakes_hands:
@@ -129,7 +111,8 @@ class Connection:
             self._handshake = message["id"]
         client = self._sender(params, fault)
         run = Run(message["id"])
-        channel = DirectChannel(client, params, run, self._outgoing, self._core.input_requests.urls)
+        urls = self._core.input_requests.urls
+        channel = DirectChannel(client, params, run, self._outgoing, urls, connection=self._outgoing)
         is_shaken = self._is_stateless or self._client is not None
         exchange = DirectExchange(
             message["method"], params, run.id, False, client, channel, fault=fault, is_shaken=is_shaken
@@ -141,13 +124,15 @@ class Connection:
         run.task = asyncio.create_task(self._respond(run, exchange))
         # A task that is cancelled before its first step never runs, so it cannot clean up after itself.
         run.task.add_done_callback(lambda _: self._give_up(run))
-        return True
 
     def _find_fault(self, message: Mapping[str, Any]) -> ProtocolError | None:
         """Return what is wrong with a request, in the era of the connection."""
+        has_tasks = self._direct.has_tasks
         if not self._is_stateless:
-            return find_handshake_fault(message, is_shaken=self._client is not None)
-        return late_handshake(message) if message["method"] == "initialize" else find_stateless_fault(message)
+            return find_handshake_fault(message, is_shaken=self._client is not None, has_tasks=has_tasks)
+        if message["method"] == "initialize":
+            return late_handshake(message)
+        return find_stateless_fault(message, has_tasks=has_tasks)
 
     def _sender(self, params: Mapping[str, Any] | None, fault: ProtocolError | None) -> Client:
         """Return who sends a request, as far as that can be known."""
@@ -181,30 +166,9 @@ class Connection:
         del self._runs[run.id]
         self._due.remove(run.id)
 
-    async def _converse(self) -> Conversation:
-        """Return the SDK's connection, which knows what the client has said so far."""
-        async with self._beginning:
-            if self._conversation is None:
-                from .conversation import Conversation
-
-                wants = None if self._client is None else self._client.wants
-                conversation = Conversation(self._core, self._output, self._due, wants, self._context.copy())
-                if self._client is not None and self._client.opening is not None:
-                    await conversation.replay("initialize", json.loads(self._client.opening))
-                    if self._notices is not None:
-                        await conversation.notify(_INITIALIZED)
-                elif self._is_stateless:
-                    await conversation.replay("server/discover", _ENVELOPE)
-                self._conversation = conversation
-                if self._is_disconnected:
-                    await conversation.disconnect()
-        if self._conversation.task.done():
-            self._conversation.task.result()
-        return self._conversation
-
     async def _hear(self, message: Mapping[str, Any]) -> None:
         """Take a notification."""
-        if self._client is not None and self._conversation is None and is_observed():
+        if self._client is not None and is_observed():
             await self._direct.note(message, self._client)
         params: Mapping[str, Any] = message.get("params") or {}
         if message["method"] == _INITIALIZED and self._client is not None and self._notices is None:
@@ -212,22 +176,13 @@ class Connection:
                 self._notices = Notices(self._client.wants, self._core.changes, self._outgoing)
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
-            if run is not None:
-                if run.id != self._handshake:  # a handshake is not cancelled
-                    run.cancel()
-                return
-        if self._conversation is not None:
-            await self._pass_on(message)
+            if run is not None and run.id != self._handshake:  # a handshake is not cancelled
+                run.cancel()
 
     async def _tell(self, change: Change) -> None:
         """Tell the client of a change."""
         if self._notices is not None:
             self._notices.hear(change)
-
-    async def _pass_on(self, message: Mapping[str, Any]) -> None:
-        """Give the SDK a message."""
-        conversation = await self._converse()
-        await conversation.give_json(message)
 
     async def cut_off(self) -> None:
         """Answer what is under way with errors, as far as the client takes them."""
@@ -239,11 +194,8 @@ class Connection:
 
     async def disconnect(self) -> None:
         """Give what is under way time to end, since the client says no more; what waits for an answer of it fails."""
-        self._is_disconnected = True
         self._outgoing.close()
         self._core.end_streams()
-        if self._conversation is not None:
-            await self._conversation.disconnect()
         try:
             async with asyncio.timeout(_LAST_ANSWERS):
                 await self._due.all_answered()
@@ -260,7 +212,5 @@ class Connection:
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         for task in tasks:
             task.cancel()
-        if self._conversation is not None:
-            await self._conversation.close()
         if tasks:
             await asyncio.wait(tasks)

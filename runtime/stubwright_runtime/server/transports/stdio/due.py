@@ -1,4 +1,4 @@
-"""The requests of a client that are not answered yet, whichever way they take.
+"""The requests of a client that are not answered yet.
 
 Takes ids as they come and go; says when none is left.
 """

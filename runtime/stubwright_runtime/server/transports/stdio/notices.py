@@ -23,11 +23,10 @@ class Notices:
         """Tell of changes from now on, and of those since the handshake: before this nothing may be sent.
 
         Args:
-            wants: What the client wants to hear; that it is told here keeps the SDK from telling it, too.
+            wants: What the client wants to hear.
             changes: What changed until now.
             outgoing: The messages to the client.
         """
-        wants.is_told = True
         telling = Telling(lambda change: change.uri is None or change.uri in wants.uris, outgoing)
         since = changes.count if wants.since is None else wants.since
         for kind, number in changes.last.items():

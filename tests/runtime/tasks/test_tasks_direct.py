@@ -1,0 +1,258 @@
+"""Tasks without the SDK: on standard input in both eras, and over HTTP from 2026-07-28 on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+import tasked
+from packages import generate, manifest, tool
+from server_fixture import ENVELOPE
+from serving import asgi
+from stubwright_runtime.tasks.poll_rates import PollRates
+from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, on_connection, over_http, over_stdio
+from tasked import Gate, Handlers, called, first
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import ModuleType
+
+pytestmark = pytest.mark.anyio
+
+package = tasked.package
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+TASKS: dict[str, Any] = {"elicitation": {}, "extensions": {EXTENSION: {}}}
+LISTENED = "io.modelcontextprotocol/subscriptionId"
+
+SHOWS = """
+import sys
+
+class Handlers:
+    async def shows(self, args, ctx):
+        who = await ctx.ask.who()
+        return " ".join([who.name, *(name for name in sys.modules if f"{name}.".startswith(("mcp.", "starlette.")))])
+"""
+
+
+def accepted(_message: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "accept", "content": {"name": "Ada"}}
+
+
+async def ended(wire: Wire, **call: Any) -> dict[str, Any]:
+    """The result of a call that runs as a task, whose question is answered."""
+    if wire.revision == HANDSHAKE:
+        made = await wire("tools/call", task={}, **call)
+        return await wire("tasks/result", taskId=made["task"]["taskId"])
+    name = (await wire("tools/call", **call))["taskId"]
+    waiting = await wire.until(name, "input_required")
+    answers = {key: accepted(request) for key, request in waiting["inputRequests"].items()}
+    assert (await wire("tasks/update", taskId=name, inputResponses=answers))["resultType"] == "complete"
+    result: dict[str, Any] = (await wire.until(name, "completed"))["result"]
+    return result
+
+
+async def cancel(wire: Wire) -> None:
+    """Cancel the last request."""
+    number = max(key for key in wire._waiting if isinstance(key, int))
+    await wire.transport.send({"method": "notifications/cancelled", "params": {"requestId": number}})
+
+
+@pytest.mark.parametrize("revision", [HANDSHAKE, STATELESS])
+async def test_a_process_loads_no_sdk(tmp_path: Path, revision: str) -> None:
+    ask = {"ask": {"who": {"message": "Who?", "schema": tasked.NAMED}}}
+    tools = [tool("shows", **tasked.OPTIONAL, stubwright=ask)]
+    generate(tmp_path, manifest(tools, name="shown", python={"handlers": "shown:Handlers"}))
+    (tmp_path / "shown.py").write_text(SHOWS)
+    async with over_stdio("shown_mcp", tmp_path, revision, TASKS, accepted) as wire:
+        assert first(await ended(wire, name="shows", arguments={})) == "Ada"
+        if revision == STATELESS:
+            listening = wire.start("subscriptions/listen", notifications={"taskIds": ["nobody-made-this"]})
+            [acknowledged] = await wire.noted("notifications/subscriptions/acknowledged")
+            assert acknowledged["notifications"] == {"taskIds": []}
+            await cancel(wire)
+            listening.cancel()
+        else:
+            assert len((await wire("tasks/list"))["tasks"]) == 1
+        assert first(await ended(wire, name="shows", arguments={})) == "Ada"
+
+
+async def test_over_http_from_2026_on(package: ModuleType) -> None:
+    async def asks(_args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    gate = Gate()
+    app = package.asgi_app(Handlers(ask=asks, work=gate.later))
+    with asgi(app) as url:
+        async with over_http(f"{url}/mcp", STATELESS, TASKS) as wire:
+            assert (await wire.open())["extensions"] == {EXTENSION: {}}
+            assert first(await ended(wire, **called("ask"))) == "Ada"
+            name = (await wire("tools/call", **called("work")))["taskId"]
+            listening = wire.start("subscriptions/listen", notifications={"taskIds": [name], "toolsListChanged": True})
+            [acknowledged] = await wire.noted("notifications/subscriptions/acknowledged")
+            assert acknowledged["notifications"] == {"taskIds": [name], "toolsListChanged": True}
+            [state] = await wire.noted("notifications/tasks")
+            assert (state["taskId"], state["status"]) == (name, "working")
+            gate.go.set()
+            states = await wire.noted("notifications/tasks", 2)
+            assert (states[-1]["status"], first(states[-1]["result"])) == ("completed", "let go")
+            assert {state["_meta"][LISTENED] for state in states} == {acknowledged["_meta"][LISTENED]}
+            assert (await wire("tasks/cancel", taskId=name))["resultType"] == "complete"
+            assert (await wire("tasks/list"))["error"]["code"] == -32601
+            assert (await wire("tasks/get"))["error"]["code"] == -32602
+            listening.cancel()
+        assert app.routes[0].endpoint.app._conversations is None
+
+
+async def test_up_to_2025_calls_over_http_that_become_tasks_are_the_sdks(package: ModuleType) -> None:
+    app = package.asgi_app(Handlers())
+    direct = app.routes[0].endpoint.app
+    with asgi(app) as url:
+        async with over_http(f"{url}/mcp", HANDSHAKE, {}) as wire:
+            assert first(await wire("tools/call", **called("never"))) == "1"
+            assert direct._conversations is None
+            made = await wire("tools/call", **called("work", task={}))
+            assert direct._conversations is not None
+            assert first(await wire("tasks/result", taskId=made["task"]["taskId"])) == "1"
+
+
+async def test_the_end_of_the_server_ends_a_stream_of_tasks_with_its_answer(package: ModuleType) -> None:
+    server = package.build_server(Handlers())
+    async with on_connection(server, STATELESS, TASKS) as wire:
+        name = (await wire("tools/call", **called("work")))["taskId"]
+        await wire.until(name, "completed")
+        listening = wire.start("subscriptions/listen", notifications={"taskIds": [name]})
+        [told] = await wire.noted("notifications/tasks")
+        assert told["status"] == "completed"
+        server.core.end_streams()
+        answer = await listening
+        assert answer["resultType"] == "complete"
+        assert answer["_meta"][LISTENED] == told["_meta"][LISTENED]
+
+
+async def test_a_question_of_a_task_is_taken_back_when_its_request_is_cancelled(package: ModuleType) -> None:
+    async def asks(_args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    server = package.build_server(Handlers(ask=asks))
+    async with on_connection(server, HANDSHAKE, TASKS) as wire:
+        name = (await wire("tools/call", **called("ask", task={})))["task"]["taskId"]
+        waiting = wire.start("tasks/result", taskId=name)
+        await wire.questioned()
+        [question] = wire.asked
+        assert question["params"]["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": name}
+        await cancel(wire)
+        [taken_back] = await wire.noted("notifications/cancelled")
+        assert taken_back["requestId"] == question["id"]
+        waiting.cancel()
+        assert (await wire("tasks/get", taskId=name))["status"] == "input_required"
+        again = wire.start("tasks/result", taskId=name)
+        while len(wire.asked) < 2:  # noqa: ASYNC110 - what is asked is a list
+            await asyncio.sleep(0.01)
+        await wire.transport.send({"id": wire.asked[-1]["id"], "result": accepted(question)})
+        assert first(await again) == "Ada"
+
+
+async def test_a_question_of_a_task_fails_its_request_when_the_input_ends(package: ModuleType) -> None:
+    async def asks(_args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    server = package.build_server(Handlers(ask=asks))
+    async with on_connection(server, HANDSHAKE, TASKS) as wire:
+        name = (await wire("tools/call", **called("ask", task={})))["task"]["taskId"]
+        waiting = wire.start("tasks/result", taskId=name)
+        await wire.questioned()
+        connection: Any = wire.transport
+        await connection.connection.disconnect()
+        assert (await waiting)["error"]["code"] == -32000
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/list", "tasks/result", "tasks/cancel"])
+async def test_before_the_handshake_requests_about_tasks_are_refused(package: ModuleType, method: str) -> None:
+    server = package.build_server(Handlers())
+    async with on_connection(server, HANDSHAKE, {}) as wire:
+        connection: Any = wire.transport
+        connection.connection._client = None
+        refused = (await wire(method, taskId="x"))["error"]
+        assert (refused["code"], refused["message"]) == (-32602, "Invalid request parameters")
+
+
+ODD: tuple[Any, ...] = (
+    {},
+    {"taskId": None},
+    {"taskId": 1},
+    {"taskId": ["x"]},
+    {"taskId": "nobody-made-this"},
+    {"taskId": "nobody-made-this", "inputResponses": []},
+    {"taskId": "nobody-made-this", "inputResponses": {}},
+    {"taskId": "nobody-made-this", "_meta": {"progressToken": []}},
+    {"cursor": 1},
+    {"cursor": "nowhere"},
+    {"cursor": None},
+)
+METHODS = ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel", "tasks/update", "tasks/other")
+
+
+@pytest.mark.parametrize("capabilities", [TASKS, {}], ids=["with", "without"])
+@pytest.mark.parametrize("revision", ["2025-06-18", HANDSHAKE, STATELESS])
+async def test_odd_requests_are_answered_as_through_the_sdk(
+    package: ModuleType, revision: str, capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PollRates, "count", lambda _rates, _key: 0)
+    answers: list[dict[str, Any]] = []
+    for way in (in_memory, on_connection):
+        async with way(package.build_server(Handlers()), revision, capabilities) as wire:
+            answers.append({f"{method} {params}": await wire(method, **params) for method in METHODS for params in ODD})
+            listened: dict[str, Any] = {"notifications": {"taskIds": ["x"], "resourceSubscriptions": 1}}
+            answers[-1]["listening"] = await wire("subscriptions/listen", **listened)
+    assert answers[0] == answers[1]
+
+
+NAMES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("",),
+    ("some-task",),
+    ("another",),
+    ("=?base64?c29tZS10YXNr?=",),
+    ("some-task", "some-task"),
+)
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list"])
+@pytest.mark.parametrize("said", [{}, {"taskId": "some-task"}, {"taskId": 1}], ids=["none", "one", "odd"])
+async def test_the_name_in_the_head_is_judged_as_through_the_sdk(
+    urls: tuple[str, str], method: str, said: dict[str, Any]
+) -> None:
+    meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": TASKS}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**said, "inputResponses": {}, "_meta": meta}}
+    headers = [
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", STATELESS),
+        ("mcp-method", method),
+    ]
+    async with httpx2.AsyncClient() as http:
+        for names in NAMES:
+            named = [*headers, *(("mcp-name", name) for name in names)]
+            responses = [await http.post(f"{url}/mcp", json=message, headers=named) for url in urls]
+            found = [(response.status_code, response.json()["error"]) for response in responses]
+            assert found[0] == found[1], names
+
+
+@pytest.fixture
+def urls(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
+    """The SDK alone, and the direct path."""
+    monkeypatch.setattr(PollRates, "count", lambda _rates, _key: 0)
+    monkeypatch.setenv("STUBWRIGHT_DIRECT", "0")
+    sdk = package.asgi_app(Handlers())
+    monkeypatch.setenv("STUBWRIGHT_DIRECT", "1")
+    with asgi(sdk) as first_url, asgi(package.asgi_app(Handlers())) as second_url:
+        yield first_url, second_url

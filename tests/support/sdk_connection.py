@@ -1,0 +1,80 @@
+"""A client of the official SDK, one message after the other, as standard input would bring them: the oracle of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import INTERNAL_ERROR, jsonrpc_message_adapter
+
+from stubwright_runtime.mcp.errors import UNWRITABLE
+from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.protocol.messages import error_response, read
+from stubwright_runtime.server.server import PackageServer
+
+
+class SdkConnection:
+    """One client.
+
+    Attributes:
+        lines: What the server sent, in order.
+        due: The ids of requests that are not answered, as JSON.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self.lines: list[Any] = []
+        self.due: set[str] = set()
+        self._given = given
+
+    async def take(self, line: bytes) -> None:
+        """Give the SDK what a line says; what is no message is refused, since the SDK's own transport drops it."""
+        for entry in read(line):
+            if entry.answer is not None:
+                self.lines.append(json.loads(error_response(entry.answer.id, entry.answer.error)))
+            if entry.message is not None:
+                message = jsonrpc_message_adapter.validate_python(entry.message, by_name=False)
+                if "id" in entry.message and "method" in entry.message:
+                    self.due.add(json.dumps(entry.message["id"]))
+                await self._given.send(SessionMessage(message))
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Take a message of the SDK."""
+        try:
+            line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        except ValueError:
+            raise MCPError(INTERNAL_ERROR, UNWRITABLE) from None
+        message = json.loads(line)
+        self.lines.append(message)
+        if "method" not in message:
+            self.due.discard(json.dumps(message["id"]))
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+    async def __aenter__(self) -> SdkConnection:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Do nothing."""
+
+
+@asynccontextmanager
+async def sdk_connection(core: Core) -> AsyncIterator[SdkConnection]:
+    """A client whose messages the SDK gives to a server's core."""
+    given, taken = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    connection: Any = SdkConnection(given)
+    server = PackageServer(core)
+    serving = asyncio.create_task(server.run(taken, connection, server.create_initialization_options()))
+    try:
+        yield connection
+    finally:
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+        given.close()
