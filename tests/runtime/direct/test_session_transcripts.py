@@ -1,0 +1,313 @@
+"""What clients of sessions are told over HTTP, up to 2025-11-25, event by event.
+
+`tests/messages/session_*.txt` was recorded from the official SDK, which once had these streams; `pytest --update`
+writes the files anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import httpx2
+import pytest
+
+from conversations import MORE, READY, REVISIONS, request, shaking
+from packages import generate, imported, manifest, tool
+from serving import WAYS
+from streams import Caller
+
+pytestmark = pytest.mark.anyio
+
+FOLDER = Path(__file__).parents[2] / "messages"
+TOOLS = [
+    tool("tell", {"text": {"type": "string"}}),
+    tool("wait", {"gate": {"type": "string"}}),
+    tool("leave", {"gate": {"type": "string"}}),
+    tool("switch", {"on": {"type": "boolean"}}),
+    tool("extra", {}),
+    tool("sure", {}, stubwright={"policy": {"confirm": True}}),
+]
+Scene: TypeAlias = "Callable[[Caller, Handlers], AsyncIterator[str]]"
+
+
+class Handlers:
+    """Handlers that wait at gates."""
+
+    def __init__(self) -> None:
+        self.gates: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+        self.ends: list[str] = []
+        self.core: Any = None
+
+    async def tell(self, args: Any, ctx: Any) -> str:
+        await ctx.progress(1, 2, "half")
+        await ctx.log("warning", {"said": args.text})
+        await ctx.log("debug", "unheard")
+        return "told"
+
+    async def wait(self, args: Any, ctx: Any) -> str:
+        try:
+            while not self.gates[args.gate].is_set():  # noqa: ASYNC110 - it is set in another thread
+                await asyncio.sleep(0.005)
+        except asyncio.CancelledError:
+            self.ends.append("cancelled")
+            raise
+        self.ends.append("done")
+        return "waited"
+
+    async def leave(self, args: Any, ctx: Any) -> str:
+        await ctx.progress(1)
+        await ctx.release_stream()
+        await ctx.progress(2)
+        return await self.wait(args, ctx)
+
+    async def switch(self, args: Any, ctx: Any) -> str:
+        tools = self.core.tools
+        await (tools.enable("extra") if args.on else tools.disable("extra"))
+        await self.core.resources.updated("docs://a")
+        return "switched"
+
+    async def extra(self, args: Any, ctx: Any) -> str:
+        return "extra"
+
+    async def sure(self, args: Any, ctx: Any) -> str:
+        return "done"
+
+    async def read_each(self, args: Any, ctx: Any) -> str:
+        return "each"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    folder = tmp_path_factory.mktemp("scenes")
+    with imported(folder, generate(folder, manifest(TOOLS, name="scenes", **MORE))) as module:
+        yield module
+
+
+def call(name: str, number: int = 7, **arguments: Any) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments, "_meta": {"progressToken": "t"}}
+    return request(number, "tools/call", params, stateless=False)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - it changes in another thread
+            await asyncio.sleep(0.005)
+
+
+# Each scene is a client's, in a session of its own
+
+
+async def telling(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
+    for line in await caller.post(call("tell", text="this")):
+        yield line
+
+
+async def saying_nothing(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
+    stream = caller.send("POST", call("wait", gate="slow"))
+    yield await stream.head()
+    handlers.gates["slow"].set()
+    for line in await stream.rest():
+        yield line
+
+
+async def asking(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
+    stream = caller.send("POST", call("sure"))
+    yield (head := await stream.head())
+    if "event-stream" not in head:  # in older revisions a client cannot be asked
+        return
+    event = await stream.next()
+    if "method" not in event:
+        yield event
+        event = await stream.next()
+    yield "a question" if '"method":"elicitation/create"' in event else event
+    name = 1 if '"id":1' in event else 0
+    accepted = {"action": "accept", "content": {"confirm": True}}
+    yield f"answer: {await caller.post({'jsonrpc': '2.0', 'id': name, 'result': accepted})}"
+    yield f"again: {await caller.post({'jsonrpc': '2.0', 'id': name, 'result': accepted})}"
+    for line in await stream.rest():
+        yield line
+
+
+async def cancelling(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
+    stream = caller.send("POST", call("wait", gate="never"))
+    yield await stream.head()
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    yield f"cancel: {await caller.post(cancel)}"
+    for line in await stream.rest():
+        yield line
+    await until(lambda: handlers.ends)
+    yield f"the handler: {handlers.ends}"
+
+
+async def hearing(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
+    yield f"subscribe: {await caller.post(request(1, 'resources/subscribe', {'uri': 'docs://a'}, stateless=False))}"
+    stream = caller.send("GET")
+    yield await stream.head()
+    yield f"a second stream: {await caller.send('GET').head()}"
+    yield f"switch: {await caller.post(call('switch', on=False))}"
+    yield await stream.next()
+    yield await stream.next()
+    await stream.leave()
+    yield f"switch: {await caller.post(call('switch', on=True))}"
+    while (await (again := caller.send("GET", last_event_id=stream.last)).head()).startswith("409"):
+        await asyncio.sleep(0.01)
+    yield await again.head()
+    told: list[str] = []
+    while len(told) < 2:
+        if (line := await again.next()) != "id retry=1000":
+            told.append(line)
+    yield f"missed: {sorted(told)}"
+    await again.leave()
+
+
+async def coming_back(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
+    stream = caller.send("POST", call("leave", gate="back"))
+    yield await stream.head()
+    first = await stream.next()
+    yield first
+    if "retry" not in first:  # without a cursor at its start, the stream is not given up
+        handlers.gates["back"].set()
+        for line in await stream.rest():
+            yield line
+        return
+    start = stream.last
+    for line in await stream.rest():
+        yield line
+    back = caller.send("GET", last_event_id=start)
+    yield f"back: {await back.head()}"
+    yield await back.next()
+    yield await back.next()
+    handlers.gates["back"].set()
+    while "result" not in (line := await back.next()):
+        yield line
+    yield line
+    await back.leave()
+    for last in (start, back.last):
+        late = caller.send("GET", last_event_id=last)
+        yield f"late: {await late.head()}"
+        if last == start:
+            yield await late.next()
+            yield await late.next()
+            yield await late.next()
+        await late.leave()
+
+
+async def losing_the_connection(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
+    stream = caller.send("POST", call("wait", gate="lost"))
+    yield await stream.head()
+    if caller.has_cursors:
+        yield await stream.next()
+    await stream.leave()
+    await asyncio.sleep(0.1)
+    handlers.gates["lost"].set()
+    await until(lambda: handlers.ends)
+    yield f"the handler: {handlers.ends}"
+    if caller.has_cursors:
+        back = caller.send("GET", last_event_id=stream.last)
+        yield await back.head()
+        yield await back.next()
+        await back.leave()
+
+
+async def odd_cursors(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
+    for odd in ("nowhere", "9/9", "/", "1/7"):
+        stream = caller.send("GET", last_event_id=odd)
+        yield f"{odd}: {await stream.head()}"
+        await stream.leave()
+
+
+async def ending(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
+    listening = caller.send("GET")
+    yield await listening.head()
+    stream = caller.send("POST", call("wait", gate="never"))
+    yield await stream.head()
+    yield f"delete: {await caller.send('DELETE').head()}"
+    yield f"call: {(await stream.rest())[-2:]}"
+    yield f"listening: {await listening.rest()}"
+    await until(lambda: handlers.ends)
+    yield f"the handler: {handlers.ends}"
+    for method in ("GET", "DELETE"):
+        yield f"{method}: {await caller.send(method).head()}"
+    yield f"POST: {await caller.post(request(1, 'ping', None, stateless=False))}"
+
+
+async def strange_messages(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
+    result = {"jsonrpc": "2.0", "id": 99, "result": {}}
+    for message in (result, {"jsonrpc": "2.0", "method": "notifications/unknown"}, READY):
+        yield f"{message}: {await caller.post(message)}"
+    session, caller.session = caller.session, None
+    yield f"no session: {await caller.post(request(1, 'ping', None, stateless=False))}"
+    yield f"no session: {await caller.send('GET').head()}"
+    yield f"no session: {await caller.send('DELETE').head()}"
+    yield f"no session: {await caller.post(READY)}"
+    caller.session = "nowhere"
+    yield f"unknown session: {await caller.post(request(1, 'ping', None, stateless=False))}"
+    yield f"unknown session: {await caller.send('GET').head()}"
+    yield f"unknown session: {await caller.send('DELETE').head()}"
+    yield f"unknown session: {await caller.post(READY)}"
+    caller.session = session
+    yield f"PUT: {await caller.send('PUT').head()}"
+
+
+SCENES: Mapping[str, Scene] = {
+    scene.__name__.replace("_", " "): scene
+    for scene in (
+        telling,
+        saying_nothing,
+        asking,
+        cancelling,
+        hearing,
+        coming_back,
+        losing_the_connection,
+        odd_cursors,
+        ending,
+        strange_messages,
+    )
+}
+
+
+@asynccontextmanager
+async def opened(url: str, revision: str, session: bool) -> AsyncIterator[Caller]:
+    """A client that has shaken hands."""
+    async with httpx2.AsyncClient(timeout=20) as http:
+        caller = Caller(http, f"{url}/mcp", revision)
+        if session:
+            stream = caller.send("POST", shaking(revision))
+            await stream.head()
+            assert stream.response is not None
+            caller.session = stream.response.headers["mcp-session-id"]
+            await caller.post(READY)
+        yield caller
+
+
+async def played(way: Any, package: ModuleType, revision: str, *, session: bool, **options: Any) -> str:
+    """What all clients are told."""
+    text = ""
+    for name, scene in SCENES.items():
+        handlers = Handlers()
+        app = package.asgi_app(handlers, **options)
+        handlers.core = app.state.server
+        with way(app) as url:
+            async with opened(url, revision, session) as caller:
+                text += f"{name}\n" + "".join([f"  {line}\n" async for line in scene(caller, handlers)])
+    return text
+
+
+def compare(name: str, said: str, *, update: bool) -> None:
+    path = FOLDER / f"{name}.txt"
+    if update:
+        path.write_text(said, "utf-8")
+    assert said.splitlines() == path.read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"])
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_sessions(revision: str, way: Any, package: ModuleType, update: bool) -> None:
+    compare(f"session_{revision}", await played(way, package, revision, session=True), update=update)
