@@ -10,7 +10,7 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test bench sdk pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
+.PHONY: demo test bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
 	docs generate clean
 
 # What users install, without the developers' tools.
@@ -33,11 +33,6 @@ long: .venv/ready
 verify: long
 	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
 		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
-
-# The tests of servers with the direct path switched off: the SDK answers every message over HTTP. Transcripts have another order of keys then.
-sdk: .venv/ready
-	STUBWRIGHT_DIRECT=0 $(BIN)/pytest -n 4 --dist worksteal tests/runtime tests/servers tests/peers \
-		--ignore tests/runtime/direct --ignore tests/servers/test_transcripts.py
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready

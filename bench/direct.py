@@ -3,8 +3,7 @@
     python bench/direct.py [TOOLS ...] [--rounds N] [--calls N]
 
 Prints a table: the median ratio of the rounds, its spread, and the two figures of the last round. In each round both
-servers are measured one after the other, so that whatever else the machine does slows both. With `STUBWRIGHT_DIRECT=0`
-in the environment it shows what the generated server costs over HTTP on the SDK alone.
+servers are measured one after the other, so that whatever else the machine does slows both.
 """
 
 from __future__ import annotations

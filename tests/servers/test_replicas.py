@@ -295,7 +295,7 @@ async def test_a_client_that_lost_its_stream_is_answered_by_another_process(repl
         names = [line[4:] for line in response.text.splitlines() if line.startswith("id: ")]
         rest = await http.get(other, headers={**headers, "last-event-id": names[0]})
         assert [json.loads(line[6:])["id"] for line in rest.text.splitlines() if line.startswith("data: ")] == [7]
-        for id_ in ("", "nonsense", f"{last}9", last.replace("/7", "/8"), f"x{last}"):
+        for id_ in ("", "nonsense", f"{last}9", f"{last.rpartition('/')[0]}/99", f"x{last}"):
             assert (await http.get(other, headers={**headers, "last-event-id": id_})).status_code == 404
         host = {**headers, "last-event-id": last, "host": "evil.example"}
         assert (await http.get(other, headers=host)).status_code == 421
@@ -396,7 +396,7 @@ async def test_a_process_that_is_asked_to_stop_ends_what_it_began(replicas: Call
         assert new["result"]["content"][0]["text"] == "slept"
         assert '"text":"slept"' in old.text
         await asyncio.wait([listening], timeout=5)
-        assert isinstance(listening.exception(), httpx2.RemoteProtocolError), "what only listens ends in the middle"
+        assert (listening.result().status_code, listening.result().text) == (200, ""), "what only listens ends in order"
         assert (await _post(http, other, "tools/call", name="plain"))["result"]["content"][0]["text"] == "hit"
         status, log, _ = await asyncio.to_thread(both.processes[0].end)
         assert (status, "Traceback" in log) == (0, False)

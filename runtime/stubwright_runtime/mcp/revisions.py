@@ -23,6 +23,7 @@ Feature: TypeAlias = Literal[
     "handshake_tasks",
     "parameter_headers",
     "resource_links",
+    "resumable_streams",
     "stateless",
     "task_extension",
     "url_elicitation",
@@ -40,6 +41,8 @@ Feature: TypeAlias = Literal[
 - `handshake_tasks`: tasks that are part of the protocol (2025-11-25, basic/utilities/tasks).
 - `parameter_headers`: arguments that are mirrored into HTTP headers (2026-07-28, server/tools).
 - `resource_links`: links to resources as content, and structured output (2025-06-18, server/tools).
+- `resumable_streams`: answers whose stream may be closed before its end, to be asked for again (2025-11-25 alone,
+  basic/transports).
 - `stateless`: requests that carry all that is needed, and answers that ask for input (2026-07-28, basic).
 - `task_extension`: tasks as an extension (2026-07-28, extensions/tasks).
 - `url_elicitation`: questions that open a URL (2025-11-25, client/elicitation).
@@ -101,7 +104,7 @@ _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping
     ),
     (
         "2025-11-25",
-        frozenset({"choices", "handshake_tasks", "url_elicitation"}),
+        frozenset({"choices", "handshake_tasks", "resumable_streams", "url_elicitation"}),
         _NONE,
         {
             "server": frozenset({"icons", "websiteUrl", "description"}),
@@ -112,7 +115,7 @@ _CHANGES: Final[tuple[tuple[str, frozenset[Feature], frozenset[Feature], Mapping
     (
         "2026-07-28",
         frozenset({"any_output", "cache_hints", "parameter_headers", "stateless", "task_extension"}),
-        frozenset({"handshake", "handshake_tasks"}),
+        frozenset({"handshake", "handshake_tasks", "resumable_streams"}),
         {},
     ),
 )

@@ -6,7 +6,7 @@ Takes the SDK's context of a message; gives an exchange, whose channel speaks by
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError, NoBackChannelError
@@ -19,8 +19,6 @@ from ..mcp.revisions import Revision
 from ..mcp.vocabulary import LOG_LEVELS, LogLevel
 from ..sdk.http import MCP_SESSION_ID_HEADER
 from .core.exchange import Peer
-from .direct.keys import HANDED_OVER
-from .execution.streams import TooManyStreamsError
 from .protocol.outgoing import UnreachableError
 
 if TYPE_CHECKING:
@@ -30,13 +28,10 @@ if TYPE_CHECKING:
     from .core.context import Channel
     from .core.core import Core
     from .core.exchange import Exchange, Result
-    from .direct.runs import Run
     from .features.subscriptions import Subscriptions
     from .features.url_elicitation import UrlQuestions
 
 _Result = TypeVar("_Result", bound=BaseModel)
-
-_HANDSHAKE: Final = ("initialize", "notifications/initialized")
 
 
 class Adapter:
@@ -60,23 +55,10 @@ class Adapter:
             return cast("Result", result)
 
         exchange = SdkExchange(ctx, self._core, self._subscriptions)
-        run = self._run(ctx)
         try:
-            if run is not None:
-                channel = SdkChannel(ctx, self._subscriptions, self._core.input_requests.urls)
-                return cast("HandlerResult", await run.join(channel))
             return cast("HandlerResult", await self._core.answering(rest)(exchange))
         except ProtocolError as error:
-            if isinstance(error, TooManyStreamsError) and ctx.request is not None:
-                error.note(ctx.request.scope)
             raise MCPError(error.code, error.message, error.data) from None
-
-    def _run(self, ctx: ServerRequestContext[Any, Any]) -> Run | None:
-        """Return the run of a request that was handed over."""
-        if ctx.request_id is None or ctx.request is None:
-            return None
-        run: Run | None = ctx.request.scope.get(HANDED_OVER)  # where other messages on behalf of the request come, too
-        return run if run is not None and run.id == ctx.request_id else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +112,6 @@ class SdkExchange:
         address = None if request.client is None else (request.client.host, request.client.port)
         session = request.headers.get(MCP_SESSION_ID_HEADER)
         return Peer(address, session, str(request.scope.get("http_version", "1.1")))
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether it is part of a handshake that the direct path has answered."""
-        return self.method in _HANDSHAKE and self._subscriptions.knows(self.ctx)
 
     @property
     def is_admissible(self) -> bool:

@@ -5,9 +5,8 @@ Takes the outcome of such a call; gives it with a note, so that whoever maintain
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..mcp.vocabulary import ALIAS_META_KEY
 from ..values.json import is_object
@@ -20,20 +19,23 @@ if TYPE_CHECKING:
     from .core.outcomes import Outcome
 
 
-MIRRORS: Final[ContextVar[bool]] = ContextVar("mirrors", default=True)
-"""Whether the request under way has headers that mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header")."""
-
-
-def find_mirrored_schema(schema: Mapping[str, Any], alias: Alias | None) -> Mapping[str, Any] | None:
+def find_mirrored_schema(
+    schema: Mapping[str, Any], alias: Alias | None, *, mirrors: bool = True
+) -> Mapping[str, Any] | None:
     """Return the schema that the headers of a call are compared with; `None` if they are not compared.
 
     Clients learn from the list which arguments to mirror, and an old name is not listed: a call by one need not have
     such headers. If it has some, they must be right, under the old names of the arguments.
+
+    Args:
+        schema: The schema of the tool's arguments.
+        alias: The old name that the tool is called by, if it is one.
+        mirrors: Whether the call has headers that mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
     """
     if alias is None:
         return schema
     properties = schema.get("properties")
-    if not MIRRORS.get() or not is_object(properties):
+    if not mirrors or not is_object(properties):
         return None
     old = {new: was for was, new in alias.arguments.items()}
     return {**schema, "properties": {old.get(key, key): value for key, value in properties.items()}}

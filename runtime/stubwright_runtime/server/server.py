@@ -19,7 +19,6 @@ from ..state.store import MEMORY
 from .adapter import Adapter
 from .core.building import build_core
 from .core.core import LISTS
-from .direct.keys import WANTS
 from .execution.threads import THREADS
 from .features.subscriptions import Subscriptions
 from .middlewares.expiry import end_stream_in_time
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from .core.core import Core
     from .core.lists import ResourceSwitches, Switches
     from .observability.audit import Audit
-    from .protocol.wants import Wants
 
 _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
@@ -116,7 +114,7 @@ class PackageServer(Server[Any]):
         package = core.package
         info = package.manifest["server"]
         self.core = core
-        self._subscriptions = subscriptions = Subscriptions(core.changes, core.listeners.streams, self._wants)
+        self._subscriptions = subscriptions = Subscriptions(core.changes, core.listeners.streams)
         super().__init__(
             info["name"],
             version=info["version"],
@@ -172,29 +170,17 @@ class PackageServer(Server[Any]):
         """
         return await self.core.input_requests.urls.complete(elicitation)
 
-    def _wants(self, ctx: ServerRequestContext[Any, Any]) -> Wants | None:
-        """Return what a client wants that has shaken hands already, without the SDK."""
-        return None if ctx.request is None else ctx.request.scope.get(WANTS)
-
     def _input_schema(self, called: str) -> Mapping[str, Any] | None:
         """Return the schema that the headers of a call are compared with: none if the tool is not there for the caller.
 
         Only HTTP has such headers.
         """
         name = self.package.resolve_alias(called)
-        if not self._has_tool(name):
+        if not self.core.shows_tool(name):
             return None
         return find_mirrored_schema(
             self.package.tools[name].definition["inputSchema"], self.package.aliases.get(called)
         )
-
-    def _has_tool(self, name: str) -> bool:
-        """Tell whether a tool is there for the caller over HTTP."""
-        core = self.core
-        tools = core.toolsets.present()
-        if name not in core.lists.get("tools", ()) or (tools is not None and name not in tools):
-            return False
-        return core.scopes is None or core.scopes.allows(core.principal(over_http=True), "tools", name)
 
     def create_initialization_options(
         self,

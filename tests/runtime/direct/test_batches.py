@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from types import ModuleType
 from typing import Any
 
@@ -13,15 +12,13 @@ import pytest
 
 from conversations import MORE, READY, REVISIONS, Handlers, request, shaking, usual
 from packages import generate, imported, manifest, tool
-from serving import WAYS, asgi
+from serving import WAYS
 
 ALONE = "2025-03-26"
 TOOLS = [
     tool("say", {"text": {"type": "string"}}),
     tool("talk", {"level": {"type": "string"}}),
 ]
-WAYS_TO_ANSWER = (("0", asgi), ("1", asgi), *(("1", way) for way in WAYS))
-"""By the SDK alone and directly, the latter also behind the server's own listener."""
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +28,19 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield module
 
 
-@pytest.fixture(scope="module", params=range(len(WAYS_TO_ANSWER)))
+@pytest.fixture(scope="module", params=range(len(WAYS)))
 def url(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[str]:
     yield from _serve(package, request.param)
 
 
-@pytest.fixture(params=range(len(WAYS_TO_ANSWER)))
+@pytest.fixture(params=range(len(WAYS)))
 def stateless_url(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[str]:
     yield from _serve(package, request.param, stateless=True)
 
 
 def _serve(package: ModuleType, number: int, **options: Any) -> Iterator[str]:
-    switch, serve = WAYS_TO_ANSWER[number]
-    with ExitStack() as stack:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("STUBWRIGHT_DIRECT", switch)
-            app = package.asgi_app(Handlers(), **options)
-        yield f"{stack.enter_context(serve(app))}/mcp"
+    with WAYS[number](package.asgi_app(Handlers(), **options)) as url:
+        yield f"{url}/mcp"
 
 
 @pytest.fixture

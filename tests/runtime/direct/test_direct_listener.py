@@ -77,7 +77,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 def ports(request: pytest.FixtureRequest, package: ModuleType) -> Iterator[tuple[int, int]]:
     """With the direct path of the listener, and without it; nothing is handed over since it takes a while."""
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stubwright_runtime.server.transports.http.direct._MOMENT", 60)
+        patch.setattr("stubwright_runtime.server.transports.http.answering._MOMENT", 60)
         found = []
         for is_direct in (True, False):
             app = package.asgi_app(Handlers())
@@ -215,7 +215,7 @@ def test_what_is_usual_is_answered_directly(package: ModuleType, monkeypatch: py
 
     monkeypatch.setattr(direct.DirectReader, "_respond", noted)
     # Another test of this process may have set OpenTelemetry up.
-    monkeypatch.setattr("stubwright_runtime.server.transports.http.direct.is_observed", lambda: False)
+    monkeypatch.setattr("stubwright_runtime.server.transports.http.endpoint.is_observed", lambda: False)
     call = post(json.dumps(CALL).encode())
     end = call.index(b"\r\n\r\n") + 4
     with listening(package.asgi_app(Handlers()), "httptools") as url:

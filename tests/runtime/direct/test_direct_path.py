@@ -19,7 +19,6 @@ from conversations import CAPABILITIES, CLIENTS, MORE, READY, REVISIONS, Handler
 from packages import generate, imported, manifest, tool
 from serving import asgi
 from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.direct.answers import is_on
 from stubwright_runtime.server.protocol import parameters
 from stubwright_runtime.server.protocol.messages import parse
 from stubwright_runtime.server.transports.stdio.connection import Connection
@@ -302,9 +301,7 @@ def test_an_id_that_is_in_use_is_refused(stateless: bool, package: ModuleType) -
 )
 def test_over_http(method: str, revision: str, package: ModuleType) -> None:
     stateless = revision == "2026-07-28"
-    app = package.asgi_app(Handlers())
-    direct = app.routes[0].endpoint.app
-    with asgi(app) as url, httpx2.Client() as http:
+    with asgi(package.asgi_app(Handlers())) as url, httpx2.Client() as http:
         session = None
         if not stateless:
             first = shaking(revision)
@@ -316,13 +313,6 @@ def test_over_http(method: str, revision: str, package: ModuleType) -> None:
             answer = http.post(f"{url}/mcp", json=message, headers=dict(usual(message, revision, session)))
             assert answer.headers["content-type"] == "application/json"
             assert answer.json()["id"] == 1
-        assert direct._conversations is None
-
-
-def test_it_is_switched_off_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert is_on()
-    monkeypatch.setenv("STUBWRIGHT_DIRECT", "0")
-    assert not is_on()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Requests that take longer than a moment are handed over, all by one timer."""
+"""Requests that take longer than a moment are answered on a stream, all by one timer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_those_that_end_in_time_stay_and_the_others_go_in_order() -> None:
     async with asyncio.timeout(10):
         await all_moved.wait()
     assert moved == [1, 2, 3]
-    assert [run.is_handed_over for run in runs] == [False, True, True, True]
+    assert [run.is_moved for run in runs] == [False, True, True, True]
 
 
 async def test_one_timer_serves_all_and_none_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

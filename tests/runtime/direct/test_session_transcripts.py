@@ -1,7 +1,8 @@
 """What clients of sessions are told over HTTP, up to 2025-11-25, event by event.
 
 `tests/messages/session_*.txt` was recorded from the official SDK, which once had these streams; `pytest --update`
-writes the files anew.
+writes the files anew. One thing is meant to differ: a request whose session ends is answered, since the handler may
+have done something; the SDK ends its stream.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
@@ -156,8 +157,7 @@ async def hearing(caller: Caller, _handlers: Handlers) -> AsyncIterator[str]:
     yield await stream.next()
     await stream.leave()
     yield f"switch: {await caller.post(call('switch', on=True))}"
-    while (await (again := caller.send("GET", last_event_id=stream.last)).head()).startswith("409"):
-        await asyncio.sleep(0.01)
+    again = caller.send("GET", last_event_id=stream.last)
     yield await again.head()
     told: list[str] = []
     while len(told) < 2:
@@ -178,8 +178,7 @@ async def coming_back(caller: Caller, handlers: Handlers) -> AsyncIterator[str]:
             yield line
         return
     start = stream.last
-    for line in await stream.rest():
-        yield line
+    await stream.rest()  # how far it has come by then is not said
     back = caller.send("GET", last_event_id=start)
     yield f"back: {await back.head()}"
     yield await back.next()

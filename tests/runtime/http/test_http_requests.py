@@ -32,15 +32,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def urls(package: ModuleType) -> Iterator[Sequence[str]]:
-    """The SDK alone, and the direct path on every way over HTTP."""
+    """A server on each way over HTTP."""
     with ExitStack() as stack:
-        found = []
-        for switch, way in (("0", asgi), *(("1", way) for way in WAYS)):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("STUBWRIGHT_DIRECT", switch)
-                app = package.asgi_app(Handlers())
-            found.append(f"{stack.enter_context(way(app))}/mcp")
-        yield found
+        yield [f"{stack.enter_context(way(package.asgi_app(Handlers())))}/mcp" for way in WAYS]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from mcp.server.auth.provider import AccessToken
 from packages import generate, imported, manifest, tool
 from server_fixture import ENVELOPE, exchange
 from serving import WAYS
-from stubwright_runtime.server.direct.answers import Direct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -243,7 +242,6 @@ async def test_the_record_names_what_was_called(new: ModuleType, revision: str) 
 
 
 async def test_a_task_begins_by_an_old_name(old: ModuleType, new: ModuleType) -> None:
-    """It is not answered on the direct path, which has no tasks."""
     [created] = await exchange(
         new.build_server(Handlers()),
         "2025-11-25",
@@ -318,15 +316,6 @@ async def test_scopes_are_those_of_the_tool(vault: ModuleType, name: str, revisi
     assert "as guarded" in (await post(app, name, name, {}, Authorization='Bearer ["guard"]')).text
     [refused] = await exchange(vault.build_server(Handlers()), revision, call(name))
     assert refused["error"]["message"] == f"Unknown tool: {name}"
-
-
-async def test_a_task_is_not_answered_directly(new: ModuleType) -> None:
-    direct = Direct(new.build_server(Handlers()).core)
-    taken = {
-        name: direct.takes({"method": "tools/call", "params": {"name": name}})
-        for name in ("get_forecast", "get_weather", "endless", "long", "gone")
-    }
-    assert taken == {"get_forecast": True, "get_weather": True, "endless": False, "long": False, "gone": True}
 
 
 async def test_the_page_is_true(tmp_path: Path, revision: str) -> None:

@@ -37,9 +37,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
         yield module
 
 
-@pytest.mark.parametrize("direct", ["0", "1"])
+@pytest.mark.parametrize("mounted", [False, True], ids=["served", "in the SDK"])
 @pytest.mark.parametrize("revision", [*REVISIONS, "2026-07-28"])
-def test_they_arrive(revision: str, direct: str, package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_arrive(revision: str, mounted: bool, package: ModuleType) -> None:
     block = package.embedded(
         "docs://a",
         text="A",
@@ -50,8 +50,8 @@ def test_they_arrive(revision: str, direct: str, package: ModuleType, monkeypatc
         meta={"example.com/a": 1},
     )
     handlers = SimpleNamespace(one=lambda args, ctx: block, prompt_handled=lambda args, ctx: block)
-    monkeypatch.setenv("STUBWRIGHT_DIRECT", direct)
-    with asgi(package.asgi_app(handlers)) as url, httpx2.Client(timeout=30) as http:
+    app = package.build_server(handlers).streamable_http_app() if mounted else package.asgi_app(handlers)
+    with asgi(app) as url, httpx2.Client(timeout=30) as http:
         session = None
         if revision != "2026-07-28":
             first = shaking(revision)

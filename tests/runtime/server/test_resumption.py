@@ -9,28 +9,23 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
-import httpx2
 import pytest
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import JSONRPCNotification, JSONRPCResponse
-from starlette.responses import PlainTextResponse
 
 from stubwright_runtime.server.core.principal import Principal
 from stubwright_runtime.server.execution.streams import Streams, TooManyStreamsError
 from stubwright_runtime.server.transports.http.resumption import shared as resumption
 from stubwright_runtime.server.transports.http.resumption.awaited import Awaited
 from stubwright_runtime.server.transports.http.resumption.shared import Resumption, SharedReplay
-from stubwright_runtime.server.transports.http.streams import Bounded
 from stubwright_runtime.state.store import Store
 from stubwright_runtime.state.stores import store_at
 
 pytestmark = pytest.mark.anyio
 
 SHOP: Any = SimpleNamespace(name="shop_mcp", manifest={"server": {"name": "shop"}})
-OPEN = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+ANSWER = b'{"jsonrpc":"2.0","id":7,"result":{}}'
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +33,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def note(text: str) -> JSONRPCNotification:
-    return JSONRPCNotification(jsonrpc="2.0", method="note", params={"text": text})
-
-
-def answer(number: int = 7) -> JSONRPCResponse:
-    return JSONRPCResponse(jsonrpc="2.0", id=number, result={})
+def note(text: str) -> bytes:
+    return b'{"jsonrpc":"2.0","method":"note","params":{"text":%b}}' % json.dumps(text).encode()
 
 
 @asynccontextmanager
@@ -63,11 +54,15 @@ async def replayed(replay: SharedReplay, last: str) -> tuple[str | None, list[st
     """The stream that is known by an id, and the texts that came after it."""
     texts: list[str] = []
 
-    async def send(event: Any) -> None:
-        said = json.loads(event.message.model_dump_json())
+    async def send(message: bytes, _name: str) -> None:
+        said = json.loads(message)
         texts.append(said["params"]["text"] if "method" in said else "answer")
 
-    return await replay.replay_events_after(last, send), texts
+    position = await replay.find(last)
+    if position is None:
+        return None, []
+    await replay.replay(position, send)
+    return position.stream, texts
 
 
 def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
@@ -97,9 +92,9 @@ def counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 async def test_only_what_came_after_is_read(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(state) as store:
         replay = SharedReplay(Awaited(store))
-        first = await replay.store_event("7", None)
-        ids = [await replay.store_event(stream, note(f"{'x' * 9000}{n}")) for n in range(20) for stream in ("7", "8")]
-        last = await replay.store_event("7", answer())
+        first = await replay.keep("7", None)
+        ids = [await replay.keep(stream, note(f"{'x' * 9000}{n}")) for n in range(20) for stream in ("7", "8")]
+        last = await replay.keep("7", ANSWER, is_answer=True)
         counts = counted(store, monkeypatch)
         assert await replayed(replay, ids[-2]) == ("7", ["answer"])
         assert counts["bytes"] < 100
@@ -115,7 +110,7 @@ async def test_an_id_that_nobody_was_given_costs_three_short_looks(state: str, m
         as_user("alice")
         replay = SharedReplay(Awaited(store))
         for number in range(5):
-            last = await replay.store_event("7", note(f"{number}"))
+            last = await replay.keep("7", note(f"{number}"))
         name, _, stream = last.partition("/")
         session = name.partition(".")[0]
         odd = ("", "/", "x", last[:-1], f" {last}", f"{name}\u0665/7", f"{session}.05/7", f"{session}.-1/7", "x" * 9000)
@@ -138,33 +133,29 @@ async def test_an_answer_is_found_where_messages_before_it_are_gone(
     monkeypatch.setattr(resumption, "_EVENTS", 5)
     async with opened(state) as store:
         replay = SharedReplay(Awaited(store))
-        first = await replay.store_event("7", None)
+        first = await replay.keep("7", None)
         for number in range(9):
-            await replay.store_event("7", note(f"{number}"))
+            await replay.keep("7", note(f"{number}"))
         assert await replayed(replay, first) == (None, [])
-        await replay.store_event("7", answer())
+        await replay.keep("7", ANSWER, is_answer=True)
         assert await replayed(replay, first) == ("7", ["answer"])
-
-
-async def test_the_id_of_a_request_that_is_used_again_is_another_request(state: str) -> None:
-    async with opened(state) as store:
-        replay = SharedReplay(Awaited(store))
-        for message in (None, note("old"), note("older"), answer()):
-            await replay.store_event("7", message)
-        first = await replay.store_event("7", None)
-        assert await replayed(replay, first) == ("7", [])
-        await replay.store_event("7", note("new"))
-        assert await replayed(replay, first) == ("7", ["new"])
 
 
 async def test_an_answer_that_is_sent_again_stays(state: str) -> None:
     async with opened(state) as store:
         replay = SharedReplay(Awaited(store))
-        first = await replay.store_event("7", None)
-        await replay.store_event("7", answer())
+        first = await replay.keep("7", None)
+        await replay.keep("7", ANSWER, is_answer=True)
         for _ in range(2):
             assert await replayed(replay, first) == ("7", ["answer"])
-            assert await replayed(replay, await replay.store_event("7", None)) == (None, [])  # as the SDK goes on
+
+
+async def test_a_message_of_another_session_is_not_of_this_one(state: str) -> None:
+    async with opened(state) as store:
+        first = await SharedReplay(Awaited(store)).keep("7", None)
+        other = SharedReplay(Awaited(store))
+        await other.keep("7", note("other"))
+        assert await replayed(other, first) == (None, [])
 
 
 async def test_messages_that_come_at_once_have_numbers_of_their_own(
@@ -173,26 +164,21 @@ async def test_messages_that_come_at_once_have_numbers_of_their_own(
     monkeypatch.setattr(resumption, "_EVENTS", 20)
     async with opened(state) as store:
         replay = SharedReplay(Awaited(store))
-        first = await replay.store_event("7", None)
-        ids = await asyncio.gather(*(replay.store_event("7", note(str(number))) for number in range(19)))
+        first = await replay.keep("7", None)
+        ids = await asyncio.gather(*(replay.keep("7", note(str(number))) for number in range(19)))
         assert len({*ids}) == 19
         assert sorted((await replayed(replay, first))[1], key=int) == [str(number) for number in range(19)]
-        await asyncio.gather(*(replay.store_event("8", note(str(number))) for number in range(20)))
+        await asyncio.gather(*(replay.keep("8", note(str(number))) for number in range(20)))
         assert await replayed(replay, ids[-1]) == (None, [])
-
-
-async def _no_session(scope: Any, receive: Any, send: Any) -> None:
-    await PlainTextResponse("Session not found", 404)(scope, receive, send)
 
 
 class Waiting:
     """A client that has come back with an id; what it is sent comes one by one."""
 
-    def __init__(self, app: Any, last: str) -> None:
-        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"last-event-id", last.encode())]}
+    def __init__(self, resumption: Resumption, last: str) -> None:
+        self.sent: asyncio.Queue[MutableMapping[str, Any]] = asyncio.Queue()
         self._left = asyncio.Event()
-        self.task = asyncio.create_task(app(scope, self._receive, self.sent.put))
+        self.task = asyncio.create_task(resumption.answer(last, self._receive, self.sent.put))
 
     async def _receive(self) -> dict[str, Any]:
         await self._left.wait()
@@ -222,8 +208,8 @@ async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pyt
         awaited = Awaited(store)
         replay = SharedReplay(awaited)
         other = SharedReplay(awaited)
-        first = await replay.store_event("7", None)
-        waiting = Waiting(Resumption(_no_session, awaited, OPEN), first)
+        first = await replay.keep("7", None)
+        waiting = Waiting(Resumption(awaited), first)
         assert await waiting.status() == 200
         await until(lambda: awaited._until)
         published: list[str] = []
@@ -236,11 +222,11 @@ async def test_who_waits_is_woken_and_does_not_look(state: str, monkeypatch: pyt
         monkeypatch.setattr(store, "publish", noting)
         counts = counted(store, monkeypatch)
         for _ in range(5):
-            await other.store_event("7", note("of a session that nobody waits for"))
+            await other.keep("7", note("of a session that nobody waits for"))
         assert published == []
-        await replay.store_event("7", note("half"))
+        await replay.keep("7", note("half"))
         assert '"text":"half"' in await waiting.text()
-        await replay.store_event("7", answer())
+        await replay.keep("7", ANSWER, is_answer=True)
         assert '"id":7' in await waiting.text()
         await waiting.task
         assert published == ["events-kept", "events-kept"]
@@ -251,17 +237,17 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
     async with opened(state) as store:
         awaited = Awaited(store)
         replay = SharedReplay(awaited)
-        first = await replay.store_event("7", None)
+        first = await replay.keep("7", None)
 
         async def lost(topic: str, data: bytes) -> None:
             """Nobody hears it."""
 
         monkeypatch.setattr(store, "publish", lost)
         monkeypatch.setattr(resumption, "LOOK", 1000.0)
-        app = Resumption(_no_session, awaited, OPEN)
+        app = Resumption(awaited)
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
-        await replay.store_event("7", note("one"))
+        await replay.keep("7", note("one"))
         await awaited._heard(None)  # as the store says where it may have missed some
         assert '"text":"one"' in await waiting.text()
         waiting.leave()
@@ -271,7 +257,7 @@ async def test_a_word_that_is_missed_is_made_up_for(state: str, monkeypatch: pyt
         waiting = Waiting(app, first)
         assert await waiting.status() == 200
         assert '"text":"one"' in await waiting.text()
-        await replay.store_event("7", answer())
+        await replay.keep("7", ANSWER, is_answer=True)
         assert '"id":7' in await waiting.text()
 
 
@@ -279,10 +265,10 @@ async def test_who_waits_in_vain_is_told_to_come_again(state: str, monkeypatch: 
     monkeypatch.setattr(resumption, "PATIENCE", 0.1)
     async with opened(state) as store:
         awaited = Awaited(store)
-        first = await SharedReplay(awaited).store_event("7", None)
-        waiting = Waiting(Resumption(_no_session, awaited, OPEN), first)
+        first = await SharedReplay(awaited).keep("7", None)
+        waiting = Waiting(Resumption(awaited), first)
         assert await waiting.status() == 200
-        assert await waiting.text() == f"retry: 1000\nid: {first}\ndata: \n\n"
+        assert await waiting.text() == f"id: {first}\r\nretry: 1000\r\ndata: \r\n\r\n"
         await asyncio.wait_for(waiting.task, 10)
 
 
@@ -292,10 +278,10 @@ async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatc
     async with opened(state) as store:
         awaited = Awaited(store)
         replay = SharedReplay(awaited)
-        first = await replay.store_event("7", None)
-        await replay.store_event("7", note("x" * 2000))
+        first = await replay.keep("7", None)
+        await replay.keep("7", note("x" * 2000))
         counts = counted(store, monkeypatch)
-        app = Resumption(_no_session, awaited, OPEN)
+        app = Resumption(awaited)
         taking, sent = asyncio.Event(), 0
 
         async def never() -> dict[str, Any]:
@@ -308,8 +294,7 @@ async def test_large_messages_are_read_when_there_is_room(state: str, monkeypatc
                 sent += 1
                 await taking.wait()
 
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"last-event-id", first.encode())]}
-        clients = [asyncio.create_task(app(scope, never, slow)) for _ in range(7)]
+        clients = [asyncio.create_task(app.answer(first, never, slow)) for _ in range(7)]
         await until(lambda: sent == 4)
         assert counts["bytes"] < 4 * 2100
         await until(lambda: sent == 7)  # those that took nothing were given up
@@ -346,36 +331,3 @@ async def test_one_caller_has_so_many_streams_and_all_together_have() -> None:
     for numbers in ((0, 1), (1, 0)):
         with pytest.raises(ValueError, match="at least one stream must be allowed, not 0"):
             Streams(*numbers)
-
-
-@pytest.mark.parametrize("every_get", [False, True])
-async def test_streams_that_are_resumed_are_bounded_for_each_caller(every_get: bool) -> None:
-    under_way, end = 0, asyncio.Event()
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        nonlocal under_way
-        under_way += 1
-        await end.wait()
-        await PlainTextResponse("done")(scope, receive, send)
-
-    as_user("alice")
-    transport = httpx2.ASGITransport(Bounded(app, every_get=every_get))
-    async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
-        headers = {} if every_get else {"last-event-id": "1/7"}
-        admitted = [asyncio.create_task(client.get("/", headers=headers)) for _ in range(16)]
-        await until(lambda: under_way == 16)
-        refused = await client.get("/", headers=headers)
-        assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
-        assert refused.json() == {
-            "jsonrpc": "2.0",
-            "id": None,
-            "error": {"code": -32603, "message": "You have 16 streams open. Close one first, or try again later."},
-        }
-        more = [asyncio.create_task(client.post("/"))]
-        as_user("bob")
-        more.append(asyncio.create_task(client.get("/", headers=headers)))
-        await until(lambda: under_way == 18)
-        end.set()
-        assert {one.status_code for one in await asyncio.gather(*admitted, *more)} == {200}
-        as_user("alice")
-        assert (await client.get("/", headers=headers)).status_code == 200

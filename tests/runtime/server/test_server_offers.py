@@ -671,64 +671,68 @@ async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
 # What is kept for clients that come back
 
 
+async def replayed(replay: Any, last: str, sent: list[tuple[bytes, str]]) -> str | None:
+    """The stream that is known by an id; what came after it is added."""
+
+    async def send(message: bytes, name: str) -> None:
+        sent.append((message, name))
+
+    if (position := await replay.find(last)) is None:
+        return None
+    await replay.replay(position, send)
+    stream: str = position.stream
+    return stream
+
+
 async def test_messages_of_lost_streams_are_kept_within_bounds(package: ModuleType) -> None:
     archive = importlib.import_module(_REPLAY).Archive()
     replay = archive.session(events=5)
-    message = types.JSONRPCNotification(jsonrpc="2.0", method="m")
-    first = await replay.store_event("a", None)
-    ids = [await replay.store_event("a", message) for _ in range(4)]
-    sent: list[Any] = []
+    message = b"{}"
+    first = await replay.keep("a", None)
+    ids = [await replay.keep("a", message) for _ in range(4)]
+    sent: list[tuple[bytes, str]] = []
 
-    async def send(event: Any) -> None:
-        sent.append(event.event_id)
-
-    assert await replay.replay_events_after(ids[1], send) == "a"
-    assert sent == ids[2:]
-    assert await replay.replay_events_after(first, send) == "a"
-    assert sent == [*ids[2:], *ids]
-    last = await replay.store_event("b/c", message)
-    assert await replay.replay_events_after(last, send) == "b/c"
+    assert await replayed(replay, ids[1], sent) == "a"
+    assert [name for _, name in sent] == ids[2:]
+    assert await replayed(replay, first, sent) == "a"
+    assert [name for _, name in sent] == [*ids[2:], *ids]
+    last = await replay.keep("b/c", message)
+    assert await replayed(replay, last, sent) == "b/c"
     sent.clear()
     for _ in range(2):
-        await replay.store_event("d", message)
-    assert await replay.replay_events_after(first, send) == "a"
-    assert sent == ids[2:]  # the oldest are forgotten
+        await replay.keep("d", message)
+    assert await replayed(replay, first, sent) == "a"
+    assert [name for _, name in sent] == ids[2:]  # the oldest are forgotten
     for odd in ("nonsense", "9" * 5000 + "/a", "1/e"):
-        assert await replay.replay_events_after(odd, send) is None
+        assert await replayed(replay, odd, sent) is None
 
 
 async def test_messages_are_kept_up_to_a_size(package: ModuleType) -> None:
     archive = importlib.import_module(_REPLAY).Archive()
     replay = archive.session(size=2000)
-    sent: list[Any] = []
+    sent: list[tuple[bytes, str]] = []
 
-    async def send(event: Any) -> None:
-        sent.append(event.event_id)
-
-    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 600})
-    ids = [await replay.store_event("a", big) for _ in range(3)]
-    assert await replay.replay_events_after("0/a", send) == "a"
-    assert sent == ids[2:]
+    big = b"x" * 600
+    ids = [await replay.keep("a", big) for _ in range(3)]
+    assert await replayed(replay, "0/a", sent) == "a"
+    assert [name for _, name in sent] == ids[2:]
 
 
 async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleType) -> None:
     archive = importlib.import_module(_REPLAY).Archive(20_000)
-    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
-    sent: list[Any] = []
-
-    async def send(event: Any) -> None:
-        sent.append(event.message.model_dump_json())
+    big = b"x" * 5000
+    sent: list[tuple[bytes, str]] = []
 
     sessions = [archive.session() for _ in range(20)]
     for session in sessions:
-        await session.store_event("a", big)
+        await session.keep("a", big)
         assert archive.size <= 20_000
-    assert await sessions[0].replay_events_after("0/a", send) is None
-    assert await sessions[-1].replay_events_after("0/a", send) == "a"
-    assert sent == [big.model_dump_json(exclude_unset=True)]
-    huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
-    await sessions[0].store_event("a", huge)
-    assert await sessions[0].replay_events_after("0/a", send) == "a"  # the newest is kept however large it is
+    assert await replayed(sessions[0], "0/a", sent) is None
+    assert await replayed(sessions[-1], "0/a", sent) == "a"
+    assert [message for message, _ in sent] == [big]
+    huge = b"x" * 50_000
+    await sessions[0].keep("a", huge)
+    assert await replayed(sessions[0], "0/a", sent) == "a"  # the newest is kept however large it is
     del session
     sessions.clear()
     gc.collect()
@@ -737,27 +741,24 @@ async def test_sessions_share_a_budget_and_leave_nothing_behind(package: ModuleT
 
 async def test_a_principal_keeps_no_more_of_its_sessions_than_its_share(package: ModuleType) -> None:
     archive = importlib.import_module(_REPLAY).Archive(30_000, 20_000)
-    big = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 5000})
-    huge = types.JSONRPCNotification(jsonrpc="2.0", method="m", params={"text": "x" * 50_000})
+    big = b"x" * 5000
+    huge = b"x" * 50_000
 
     async def kept(session: Any) -> bool:
-        async def send(_event: Any) -> None:
-            pass
-
-        return await session.replay_events_after("0/a", send) is not None
+        return await session.find("0/a") is not None
 
     bob = archive.session("bob")
-    await bob.store_event("a", big)
+    await bob.keep("a", big)
     anns = [archive.session("ann") for _ in range(10)]
     for session in anns:
-        await session.store_event("a", big)
+        await session.keep("a", big)
     assert [await kept(session) for session in anns] == [False] * 7 + [True] * 3
     cid = archive.session("cid")
-    await cid.store_event("a", big)
-    await cid.store_event("a", big)
+    await cid.keep("a", big)
+    await cid.keep("a", big)
     assert [await kept(session) for session in anns] == [False] * 8 + [True] * 2, "who has most gives way"
     assert await kept(bob)
-    await cid.store_event("a", huge)
+    await cid.keep("a", huge)
     assert [await kept(one) for one in (*anns, bob, cid)] == [False] * 11 + [True]
 
 

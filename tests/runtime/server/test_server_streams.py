@@ -76,14 +76,20 @@ class Server:
         return session
 
     def ask(
-        self, revision: str, token: str, method: str, params: Mapping[str, Any], session: str | None = None
+        self,
+        revision: str,
+        token: str,
+        method: str,
+        params: Mapping[str, Any],
+        session: str | None = None,
+        number: int = 7,
     ) -> asyncio.Task[httpx2.Response]:
         """A request, whose response comes when its stream has ended."""
         more: dict[str, str] = {}
         if revision >= STATELESS:
             params = {**params, "_meta": ENVELOPE}
             more = {"mcp_method": method, **({"mcp_name": params["name"]} if "name" in params else {})}
-        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         headers = self.headers(revision, token, session, **more)
         return asyncio.ensure_future(self.http.post(self.url, json=body, headers=headers))
 
@@ -227,7 +233,7 @@ async def test_nobody_waits_for_a_result_longer_than_the_token_holds(package: Mo
         error = {"code": -32600, "message": "The access token has expired. Ask again with another one."}
         assert found == ([{"jsonrpc": "2.0", "id": 7, "error": error}] if stateless else [])
         gate.go.set()
-        [answer] = messages(await server.ask(HANDSHAKE, "alice", "tasks/result", asked, session))
+        [answer] = messages(await server.ask(HANDSHAKE, "alice", "tasks/result", asked, session, 8))
         assert answer["result"]["content"][0]["text"] == "let go"
 
 
@@ -286,6 +292,35 @@ async def test_a_client_without_http_listens_so_often(package: ModuleType) -> No
         assert not any(one.done() for one in open_)
         for one in open_:
             one.cancel()
+
+
+async def test_one_caller_comes_back_for_so_many_streams(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = importlib.import_module("stubwright_runtime.server.transports.http.endpoint")
+    assert (endpoint._RESUMED, endpoint._RESUMED_EACH) == (500, 16)
+    monkeypatch.setattr(endpoint, "_RESUMED_EACH", 2)
+    gate = Gate()
+    async with served(package, Handlers(never=gate.later)) as server:
+        lost: list[tuple[str, str]] = []
+        for _ in range(3):
+            session = await server.session(HANDSHAKE, "alice")
+            with held(package, 0.05):
+                response = await server.ask(HANDSHAKE, "alice", "tools/call", called("never"), session)
+            lost.append((session, last_id(response)))
+        back = [server.get("alice-forever", session, last_event_id=last) for session, last in lost[:2]]
+        await asyncio.sleep(0.2)
+        session, last = lost[2]
+        refused = await server.get("alice-forever", session, last_event_id=last)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+        message = "You have 2 streams open. Close one first, or try again later."
+        assert refused.json() == {"jsonrpc": "2.0", "id": None, "error": {"code": -32603, "message": message}}
+        gate.go.set()
+        assert [messages(await one)[-1]["id"] for one in back] == [7, 7]
+        async with asyncio.timeout(10):  # until the server has seen that the others have left
+            while (  # noqa: ASYNC110 - it is in another thread
+                response := await server.get("alice-forever", session, last_event_id=last)
+            ).status_code != 200:
+                await asyncio.sleep(0.05)
+        assert messages(response)[-1]["id"] == 7
 
 
 @pytest.mark.parametrize(

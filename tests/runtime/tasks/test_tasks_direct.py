@@ -1,23 +1,20 @@
-"""Tasks without the SDK: on standard input in both eras, and over HTTP from 2026-07-28 on."""
+"""Tasks without the SDK, in both eras."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 
 import tasked
 from packages import generate, manifest, tool
-from server_fixture import ENVELOPE
 from serving import asgi
 from stubwright_runtime.tasks.poll_rates import PollRates
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory, on_connection, over_http, over_stdio
 from tasked import Gate, Handlers, called, first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
     from types import ModuleType
 
@@ -110,19 +107,17 @@ async def test_over_http_from_2026_on(package: ModuleType) -> None:
             assert (await wire("tasks/list"))["error"]["code"] == -32601
             assert (await wire("tasks/get"))["error"]["code"] == -32602
             listening.cancel()
-        assert app.routes[0].endpoint.app._conversations is None
 
 
-async def test_up_to_2025_calls_over_http_that_become_tasks_are_the_sdks(package: ModuleType) -> None:
-    app = package.asgi_app(Handlers())
-    direct = app.routes[0].endpoint.app
-    with asgi(app) as url:
-        async with over_http(f"{url}/mcp", HANDSHAKE, {}) as wire:
+async def test_over_http_up_to_2025(package: ModuleType) -> None:
+    async def asks(_args: Any, ctx: Any) -> str:
+        return str((await ctx.ask.who()).name)
+
+    with asgi(package.asgi_app(Handlers(ask=asks))) as url:
+        async with over_http(f"{url}/mcp", HANDSHAKE, TASKS, accepted) as wire:
             assert first(await wire("tools/call", **called("never"))) == "1"
-            assert direct._conversations is None
-            made = await wire("tools/call", **called("work", task={}))
-            assert direct._conversations is not None
-            assert first(await wire("tasks/result", taskId=made["task"]["taskId"])) == "1"
+            assert first(await ended(wire, **called("ask"))) == "Ada"
+            assert len((await wire("tasks/list"))["tasks"]) == 1
 
 
 async def test_the_end_of_the_server_ends_a_stream_of_tasks_with_its_answer(package: ModuleType) -> None:
@@ -215,44 +210,3 @@ async def test_odd_requests_are_answered_as_through_the_sdk(
             listened: dict[str, Any] = {"notifications": {"taskIds": ["x"], "resourceSubscriptions": 1}}
             answers[-1]["listening"] = await wire("subscriptions/listen", **listened)
     assert answers[0] == answers[1]
-
-
-NAMES: tuple[tuple[str, ...], ...] = (
-    (),
-    ("",),
-    ("some-task",),
-    ("another",),
-    ("=?base64?c29tZS10YXNr?=",),
-    ("some-task", "some-task"),
-)
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel", "tasks/list"])
-@pytest.mark.parametrize("said", [{}, {"taskId": "some-task"}, {"taskId": 1}], ids=["none", "one", "odd"])
-async def test_the_name_in_the_head_is_judged_as_through_the_sdk(
-    urls: tuple[str, str], method: str, said: dict[str, Any]
-) -> None:
-    meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": TASKS}
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**said, "inputResponses": {}, "_meta": meta}}
-    headers = [
-        ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", STATELESS),
-        ("mcp-method", method),
-    ]
-    async with httpx2.AsyncClient() as http:
-        for names in NAMES:
-            named = [*headers, *(("mcp-name", name) for name in names)]
-            responses = [await http.post(f"{url}/mcp", json=message, headers=named) for url in urls]
-            found = [(response.status_code, response.json()["error"]) for response in responses]
-            assert found[0] == found[1], names
-
-
-@pytest.fixture
-def urls(package: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str]]:
-    """The SDK alone, and the direct path."""
-    monkeypatch.setattr(PollRates, "count", lambda _rates, _key: 0)
-    monkeypatch.setenv("STUBWRIGHT_DIRECT", "0")
-    sdk = package.asgi_app(Handlers())
-    monkeypatch.setenv("STUBWRIGHT_DIRECT", "1")
-    with asgi(sdk) as first_url, asgi(package.asgi_app(Handlers())) as second_url:
-        yield first_url, second_url

@@ -161,6 +161,13 @@ class Core:
         """Tell whether a part serves a method, or a list."""
         return method in self.methods or LISTS.get(method) in self.lists
 
+    def shows_tool(self, name: str) -> bool:
+        """Tell whether a tool is there for the caller of the request over HTTP that is being answered."""
+        tools = self.toolsets.present()
+        if name not in self.lists.get("tools", ()) or (tools is not None and name not in tools):
+            return False
+        return self.scopes is None or self.scopes.allows(self.principal(over_http=True), "tools", name)
+
     def principal(self, *, over_http: bool) -> Principal:
         """Return who sent the request that is being answered, with all scopes that its own hold."""
         caller = current(over_http=over_http, user=self._user)
@@ -196,7 +203,7 @@ class Core:
         if exchange.id is None or not self.serves(exchange.method):
             return await rest(exchange)
         if not exchange.is_admissible:
-            await rest(exchange)  # the SDK refuses what it must, in its own words
+            await rest(exchange)  # which refuses it
         principal = self.principal(over_http=exchange.over_http)
         if (call_state := CURRENT.get()) is not None:
             call_state.principal = principal

@@ -75,11 +75,6 @@ class Exchange(Protocol):
         ...
 
     @property
-    def is_replayed(self) -> bool:
-        """Whether it has been answered before, and only comes again for another part of the server."""
-        ...
-
-    @property
     def is_admissible(self) -> bool:
         """Whether its sender has shaken hands, where its revision wants that, and its parameters are well-formed."""
         ...

@@ -1,1 +1,1 @@
-"""The direct path: messages are answered without the SDK, on standard input all of them."""
+"""Requests that are being answered, whatever they came by, and the ways to their senders."""

@@ -1,4 +1,4 @@
-"""The direct path: requests are answered by the server's core alone.
+"""Requests, answered by the server's core.
 
 Takes requests, with what is known of their sender and what is wrong with them; gives JSON-RPC responses. What no part
 of the server serves, the handshake and what belongs to it, is answered here.
@@ -6,7 +6,6 @@ of the server serves, the handshake and what belongs to it, is answered here.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,8 +15,9 @@ from ...observability.logs import log
 from ..core.core import LISTS
 from ..middlewares.in_flight import LISTENING
 from ..protocol.messages import error_response, to_json
+from ..protocol.outgoing import Outgoing
 from ..protocol.requests import STATELESS, invalid, unknown_method
-from .runs import DirectChannel, Run
+from .runs import DirectChannel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,22 +27,13 @@ if TYPE_CHECKING:
     from ..core.exchange import Exchange, Peer, Result
     from .clients import Client
 
-_SWITCH: Final = "STUBWRIGHT_DIRECT"
-"""The environment variable that turns the direct path over HTTP off with `0`."""
-
-
-def is_on() -> bool:
-    """Tell whether messages over HTTP may take the direct path, as far as the environment says."""
-    return os.environ.get(_SWITCH) != "0"
-
-
 _TEXTS: Final = 16
 """Texts of pages that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectExchange:
-    """One request that the SDK has not seen.
+    """One request.
 
     Attributes:
         fault: What is wrong with it, whoever serves its method.
@@ -74,11 +65,6 @@ class DirectExchange:
         """Whether it is valid, and its sender may send it now."""
         return self.fault is None and self.is_shaken
 
-    @property
-    def is_replayed(self) -> bool:
-        """It comes for the first time."""
-        return False
-
     def channel(self) -> Channel:
         """Return the way to its sender."""
         return self.way
@@ -106,22 +92,10 @@ class Direct:
         """Whether the server has tasks."""
         return self._core.tasks is not None
 
-    def takes(self, message: Mapping[str, Any]) -> bool:
-        """Tell whether a valid request over HTTP is answered here, up to 2025-11-25.
-
-        The SDK takes what is about tasks: of these the stream tells that a session has beside its requests.
-        """
-        method: str = message["method"]
-        if self._core.tasks is None or method != "tools/call":
-            return self._core.tasks is None or not method.startswith("tasks/")
-        params, package = message["params"], self._core.package
-        tool = package.tools.get(package.resolve_alias(params["name"]))
-        return params.get("task") is None and (tool is None or tool.task_support == "forbidden")
-
     async def note(self, message: Mapping[str, Any], sender: Client, *, peer: Peer | None = None) -> None:
         """Have a notification observed that needs no other answer."""
         params = message.get("params")
-        channel = DirectChannel(sender, params, Run(0))
+        channel = DirectChannel(sender, params, Outgoing(_drop))
         exchange = DirectExchange(message["method"], params, None, peer is not None, sender, channel, peer)
         await self.answer(exchange)
 
@@ -177,7 +151,7 @@ class Direct:
 
     async def _listen(self, exchange: DirectExchange, wanted: Mapping[str, Any]) -> Result:
         """Tell of changes on the stream of a request (MCP 2026-07-28, basic/utilities/subscriptions)."""
-        if exchange.id is None or exchange.way.outgoing is None:
+        if exchange.id is None:
             raise invalid()
         listening = self._core.listeners.listen(
             exchange.id, wanted, exchange.way.outgoing, over_http=exchange.over_http
@@ -226,3 +200,7 @@ class Direct:
             listed["resources"]["subscribe"] = announces
         completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
         return {**completes, "logging": {}, **listed}
+
+
+async def _drop(_message: bytes) -> None:
+    """Say nothing: a notification has no answer."""

@@ -8,13 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HANDED_OVER: Final = "stubwright.run"
-"""The run of a request that was handed over."""
-
-REVISION: Final = "stubwright.revision"
-"""The revision that a handshake comes to."""
-
-WANTS: Final = "stubwright.wants"
-"""What the session of a request wants to hear."""
+"""The run of a request that is under way, and whose stream gets this connection."""
 
 WIRE: Final = "stubwright.wire"
 """The `Wire` of a request that has come to the server's own listener."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, MutableMapping
+    from collections.abc import Generator
 
     from ..core.principal import Principal
 
@@ -25,9 +25,6 @@ LISTENERS_EACH: Final = 100
 
 AGAIN: Final = 5
 """Seconds after which a caller that is refused may try again."""
-
-REFUSED: Final = "stubwright.refused"
-"""Where the scope of a request says why it was refused."""
 
 
 class TooManyStreamsError(ProtocolError):
@@ -41,10 +38,6 @@ class TooManyStreamsError(ProtocolError):
         """Say what the caller is told."""
         super().__init__(INTERNAL_ERROR, message)
         self.status = status
-
-    def note(self, scope: MutableMapping[str, Any]) -> None:
-        """Have the answer to a request say it in its status, too."""
-        scope[REFUSED] = self
 
 
 class Streams:

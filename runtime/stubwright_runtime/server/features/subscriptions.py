@@ -35,8 +35,6 @@ from ..middlewares.expiry import own_seconds_left
 from ..protocol.wants import ChangeLog, Wants, check_subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
 
 
@@ -56,25 +54,18 @@ class Subscriptions:
         self,
         changes: ChangeLog,
         streams: Streams,
-        known: Callable[[ServerRequestContext[Any, Any]], Wants | None] = lambda _: None,
     ) -> None:
         """Start with none.
 
         Args:
             changes: What changed until now.
             streams: How many clients from 2026-07-28 on may listen at once.
-            known: What a client wants that has shaken hands without the SDK.
         """
-        self._known = known
         self._bus = InMemorySubscriptionBus()
         self._wants: dict[int, Wants] = {}
         self._changes = changes
         self._streams = streams
         self._open: set[ListenHandler] = set()
-
-    def knows(self, ctx: ServerRequestContext[Any, Any]) -> bool:
-        """Return whether a client has shaken hands without the SDK."""
-        return self._known(ctx) is not None
 
     async def publish(self, change: Change) -> None:
         """Tell all clients of a change that they want to hear of."""
@@ -95,8 +86,6 @@ class Subscriptions:
             with self._streams.opened(current(over_http=over_http, user=_USER)):
                 return await self._listen(ctx, params, own_seconds_left() if over_http else None)
         except TooManyStreamsError as refusal:
-            if ctx.request is not None:
-                refusal.note(ctx.request.scope)
             raise MCPError(types.INTERNAL_ERROR, refusal.message) from None
 
     async def _listen(
@@ -198,7 +187,7 @@ class Subscriptions:
         if connection is None:
             return Wants()
         if id(connection) not in self._wants:
-            self._wants[id(connection)] = self._known(ctx) or Wants()
+            self._wants[id(connection)] = Wants()
             weakref.finalize(connection, self._wants.pop, id(connection), None).atexit = False
         return self._wants[id(connection)]
 

@@ -105,7 +105,7 @@ class Instrumentation:
         return result
 
     def _observe(self, exchange: Exchange, transport: Transport) -> Observation | None:
-        return None if exchange.is_replayed or not is_observed() else self._telemetry.begin(exchange, transport)
+        return None if not is_observed() else self._telemetry.begin(exchange, transport)
 
     def begin_session(self, exchange: Exchange) -> Callable[[], None] | None:
         """Note that a handshake begins a session; return what notes its end, or `None` if nobody observes it."""

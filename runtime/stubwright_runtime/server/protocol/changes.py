@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from ..core.lists import Change
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ..core.lists import Change
     from .outgoing import Notifier
+    from .wants import ChangeLog, Wants
 
 
 class Telling:
@@ -47,13 +49,33 @@ class Telling:
         self._is_over = True
         self._woken.set()
 
+    @classmethod
+    def since_handshake(cls, wants: Wants, changes: ChangeLog, outgoing: Notifier) -> Telling:
+        """Return what a connection up to 2025-11-25 is told, from its handshake on.
+
+        Args:
+            wants: What its client wants to hear.
+            changes: What changed until now.
+            outgoing: The messages to the client.
+        """
+        telling = cls(lambda change: change.uri is None or change.uri in wants.uris, outgoing)
+        since = changes.count if wants.since is None else wants.since
+        for kind, number in changes.last.items():
+            if number > since:
+                telling.hear(Change(kind))
+        return telling
+
     async def run(self) -> None:
-        """Tell the client of changes until the end."""
+        """Tell the client of changes until the end. If this is cancelled, what was not told waits for the next time."""
         while True:
             while self._waiting:
                 change = next(iter(self._waiting))
                 del self._waiting[change]
-                await self._tell(change)
+                try:
+                    await self._tell(change)
+                except asyncio.CancelledError:
+                    self._waiting[change] = None
+                    raise
             if self._is_over:
                 return
             self._woken.clear()

@@ -7,13 +7,14 @@ requests of their own (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Request
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ...mcp.errors import CONNECTION_CLOSED, ProtocolError
 from .messages import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Mapping
 
     from mcp_types import ServerRequest
     from pydantic import BaseModel
@@ -40,46 +41,31 @@ class DisconnectedError(UnreachableError):
         super().__init__(CONNECTION_CLOSED, "the client has disconnected")
 
 
-class Outgoing:
-    """The messages to one client."""
+class Questions:
+    """The requests to one client that it has not answered."""
 
-    def __init__(self, send: Callable[[bytes], Awaitable[None]], first: int = 1) -> None:
-        """Take what sends a message, and the id of the first question."""
-        self._send = send
+    def __init__(self, first: int = 1) -> None:
+        """Take the id of the first question."""
         self._next = first
         self._open: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
         self._is_closed = False
 
-    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        """Send a notification with its parameters, if it has any."""
-        said = {} if params is None else {"params": params}
-        await self._send(to_json({"jsonrpc": "2.0", "method": method, **said}))
+    @property
+    def is_closed(self) -> bool:
+        """Whether no answer can come any more."""
+        return self._is_closed
 
-    async def ask(self, request: ServerRequest, result: type[_Result]) -> _Result:
-        """Send a request, and return the client's answer; one that does not fit the result is refused by pydantic.
-
-        If whoever asks is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
-        basic/utilities/cancellation).
-
-        Raises:
-            ProtocolError: The client answers with an error.
-            DisconnectedError: It has disconnected.
-        """
+    @contextmanager
+    def asking(self) -> Generator[tuple[int, asyncio.Future[Mapping[str, Any]]], None, None]:
+        """Yield the id of one more question, and its answer to be. Raises DisconnectedError if none can come."""
         if self._is_closed:
             raise DisconnectedError
         name, self._next = self._next, self._next + 1
         answer = self._open[name] = asyncio.get_running_loop().create_future()
-        message = {"jsonrpc": "2.0", "id": name, **request.model_dump(by_alias=True, mode="json", exclude_none=True)}
         try:
-            await self._send(to_json(message))
-            said = await answer
-        except asyncio.CancelledError:
-            if not self._is_closed:
-                await self.notify("notifications/cancelled", {"requestId": name, "reason": "caller cancelled"})
-            raise
+            yield name, answer
         finally:
             del self._open[name]
-        return result.model_validate(said, by_name=False)
 
     def take(self, message: Mapping[str, Any]) -> bool:
         """Take an answer of the client, and tell whether it is one to a question that was asked here."""
@@ -101,8 +87,51 @@ class Outgoing:
             if not answer.done():
                 answer.set_exception(DisconnectedError())
 
+
+class Outgoing:
+    """The messages to one client, on its connection or on the stream of one request.
+
+    Attributes:
+        questions: The requests to it that it has not answered.
+    """
+
+    def __init__(self, send: Callable[[bytes], Awaitable[None]], questions: Questions | None = None) -> None:
+        """Take what sends a message; without questions of its connection, the client is asked none."""
+        self._send = send
+        self.questions = questions or Questions()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Send a notification with its parameters, if it has any."""
+        said = {} if params is None else {"params": params}
+        await self._send(to_json({"jsonrpc": "2.0", "method": method, **said}))
+
+    async def ask(self, request: ServerRequest, result: type[_Result]) -> _Result:
+        """Send a request, and return the client's answer; one that does not fit the result is refused by pydantic.
+
+        If whoever asks is cancelled, the client is told that its answer is not wanted any more (MCP 2025-11-25,
+        basic/utilities/cancellation).
+
+        Raises:
+            ProtocolError: The client answers with an error.
+            DisconnectedError: It has disconnected.
+        """
+        with self.questions.asking() as (name, answer):
+            message = {
+                "jsonrpc": "2.0",
+                "id": name,
+                **request.model_dump(by_alias=True, mode="json", exclude_none=True),
+            }
+            try:
+                await self._send(to_json(message))
+                said = await answer
+            except asyncio.CancelledError:
+                if not self.questions.is_closed:
+                    await self.notify("notifications/cancelled", {"requestId": name, "reason": "caller cancelled"})
+                raise
+        return result.model_validate(said, by_name=False)
+
     async def send_elicit_complete(self, elicitation_id: str, _related_request_id: str | int | None) -> None:
         """Tell the client that all is done at a URL that it was asked to open. Raises DisconnectedError."""
-        if self._is_closed:
+        if self.questions.is_closed:
             raise DisconnectedError
         await self.notify("notifications/elicitation/complete", {"elicitationId": elicitation_id})

@@ -1,11 +1,11 @@
 """The server as an ASGI application: Streamable HTTP, who may call it, and how many sessions there may be.
 
-Takes a server's core; gives a Starlette application (MCP 2025-11-25, basic/transports). The SDK is loaded with the
-first request that needs it.
+Takes a server's core; gives a Starlette application (MCP 2025-11-25, basic/transports).
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
@@ -16,18 +16,21 @@ from ....observability.logs import named_after, redact_library_logs
 from ....state.store import MEMORY
 from ....values.sanitizing import clean
 from ...core.building import build_core
+from ...core.principal import ANONYMOUS, current
 from ...execution.streams import LISTENERS, LISTENERS_EACH, Streams
 from ...execution.threads import THREADS
 from ...toolsets import ASKED, HEADER
-from .direct import DirectHttp
+from .endpoint import HttpEndpoint
 from .heads import Allowed
 from .health import routes as health_routes
 from .listener.direct import Endpoint
 from .resumption.awaited import Awaited
+from .resumption.replay import Archive
+from .resumption.shared import Resumption, SharedReplay
 from .sharing import Sharing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Unpack
 
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -37,8 +40,7 @@ if TYPE_CHECKING:
     from ...core.core import Core
     from ...observability.audit import Audit
     from ...options import HttpOptions
-    from .conversation import Conversations
-    from .sessions import Sessions
+    from .resumption.log import EventLog
 
 _LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -124,32 +126,16 @@ def asgi_app(
     origins += shared.origins
     core.listeners.streams = Streams(max_listeners, max_listeners_each)
     awaited = Awaited(core.store) if core.store.is_shared and not stateless else None
-
-    def converse(sessions: Sessions, endpoint: ASGIApp) -> Conversations:
-        from .conversation import Conversations
-
-        return Conversations(
-            core,
-            awaited,
-            hosts=hosts,
-            origins=origins,
-            is_protected=is_protected,
-            idle=session_idle_timeout,
-            most=max_sessions,
-            stateless=stateless,
-            sessions=sessions,
-            endpoint=endpoint,
-        )
-
     core.has_sessions = not stateless
-    direct = DirectHttp(
+    direct = HttpEndpoint(
         core,
-        converse,
         Allowed(hosts, all_=not is_protected),
         Allowed(origins, all_=not is_protected),
         most=max_sessions,
         idle=session_idle_timeout,
         stateless=stateless,
+        open_log=_logs(awaited),
+        elsewhere=None if awaited is None else Resumption(awaited),
     )
     endpoint: ASGIApp = direct
     direct_endpoint: Endpoint | None = Endpoint(direct, path, core.package.name)
@@ -170,6 +156,14 @@ def asgi_app(
     app.state.server = core
     redact_library_logs()
     return app
+
+
+def _logs(awaited: Awaited | None) -> Callable[[], EventLog]:
+    """Return what opens the log of a session of the caller."""
+    if awaited is not None:
+        return partial(SharedReplay, awaited)
+    archive = Archive()
+    return lambda: archive.session(current(over_http=True, user=ANONYMOUS).key)
 
 
 class _Application(Starlette):

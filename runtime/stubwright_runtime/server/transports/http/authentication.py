@@ -1,8 +1,8 @@
 """Who gets in over HTTP: requests with a valid access token, and with the scopes that all of them need.
 
-Takes and gives ASGI, above the SDK, since only a response's status and headers can ask for a token or for more scopes
-(RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling"). Everything
-below knows the caller by the SDK's own means; the token itself goes no further.
+Takes and gives ASGI, above the endpoint, since only a response's status and headers can ask for a token or for more
+scopes (RFC 6750, section 3; MCP 2025-11-25, basic/authorization, "Token Handling" and "Scope Challenge Handling").
+Everything below knows the caller by the SDK's own means; the token itself goes no further.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST: Final = 4 * 1024 * 1024
-"""Bytes of a request that is looked into; the SDK refuses larger ones."""
+"""Bytes of a request that is looked into; larger ones are refused."""
 
 _BEARER: Final = "bearer "
 
@@ -165,7 +165,7 @@ class Authentication:
             return again, (), ()
         try:
             content: Any = json.loads(body)
-        except (ValueError, RecursionError):  # the SDK says what is wrong with it
+        except (ValueError, RecursionError):  # the endpoint says what is wrong with it
             return again, (), ()
         messages: list[Any] = list(content) if is_list(content) else [content]
         lacking = [(message, scopes) for message in messages if (scopes := self._scopes.lacking(principal, message))]

@@ -1,111 +1,348 @@
-"""Answers of 2026-07-28 over HTTP that are more than one message: streams of events (basic/transports).
+"""Answers over HTTP that are more than one message: streams of events (MCP, basic/transports, "Streamable HTTP").
 
-Takes a request that is being answered; sends what its handler says as events, and its answer as the last of them. If it
-says nothing, the answer is a response of its own, with its status. A client that closes the stream cancels its request.
+Takes messages and connections; sends the messages as events, over one connection after another where there is a log of
+them: up to 2025-11-25 a request goes on without its client, which comes back for the rest. Without a log a stream has
+one connection, and begins with the first message, so that an answer alone is a response with a status of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, cast
-
-from ....mcp.errors import ProtocolError
-from ...protocol.outgoing import Outgoing
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Send
+    from collections.abc import Callable, Sequence
 
-    from ...direct.runs import Conversation, Run
+    from starlette.types import Message, Receive, Send
+
+    from .resumption.log import EventLog, Position
+
+    Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 _SILENCE: Final = 15.0
 """Seconds after which a comment is sent on a stream that is silent, so that no proxy closes it."""
 
-_HEADERS: Final = (
+RETRY: Final = 1000
+"""Milliseconds after which a client that lost its stream should come back."""
+
+CONTENT: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"connection", b"keep-alive"),
     (b"x-accel-buffering", b"no"),
 )
+"""The headers of a stream of events."""
+
+SESSION: Final = b"mcp-session-id"
+"""The header that names the session."""
+
+_JSON: Final = (b"content-type", b"application/json")
+
+
+def as_event(message: bytes, name: str = "", retry: int | None = None) -> bytes:
+    """Return a message as an event (HTML, "Server-sent events").
+
+    Args:
+        message: The message; if it is empty, the event only says where to come back.
+        name: The id of the event; empty if it has none.
+        retry: Milliseconds after which the client should come back.
+    """
+    head = b"" if not name else b"id: %b\r\n" % name.encode()
+    head += b"" if retry is None else b"retry: %d\r\n" % retry
+    return head + (b"event: message\r\n" if message else b"") + b"data: %b\r\n\r\n" % message
+
+
+async def until_it_leaves(receive: Receive) -> None:
+    """Wait until a client closes its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        continue
+
+
+class Response(NamedTuple):
+    """A response that is no stream.
+
+    Attributes:
+        status: The status.
+        headers: The headers.
+        body: The body.
+    """
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    @classmethod
+    def of(cls, status: int, body: bytes, session: str | None = None) -> Response:
+        """Return an answer in JSON, in a session."""
+        headers: Headers = (_JSON, (b"content-length", str(len(body)).encode()))
+        return cls(status, headers if session is None else (*headers, (SESSION, session.encode())), body)
+
+    async def send(self, send: Send) -> None:
+        """Send it."""
+        await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class Line:
+    """One connection that a stream is sent over.
+
+    Attributes:
+        is_begun: Whether the stream has begun there.
+    """
+
+    def __init__(self, send: Send, session: str | None = None) -> None:
+        """Take what sends, and the session that the response names."""
+        self.is_begun = False
+        self._send = send
+        headers = CONTENT if session is None else (*CONTENT, (SESSION, session.encode()))
+        self._start = {"type": "http.response.start", "status": 200, "headers": headers}
+        self._writing = asyncio.Lock()
+        self._is_answered = False
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def begin(self) -> None:
+        """Begin the stream, unless it has begun."""
+        if not self.is_begun and not self._over.done():
+            self.is_begun = True
+            await self._pass(self._start)
+
+    async def write(self, data: bytes) -> None:
+        """Send a part of the stream; nothing over a connection that was given up."""
+        async with self._writing:
+            await self.begin()
+            await self._pass({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def respond(self, response: Response) -> None:
+        """Send a response in place of a stream that has not begun."""
+        async with self._writing:
+            self._is_answered = True
+            await response.send(self._send)
+        self.close()
+
+    def close(self) -> None:
+        """End the stream on this connection, or give the connection up."""
+        if not self._over.done():
+            self._over.set_result(None)
+
+    async def serve(self, receive: Receive) -> bool:
+        """Keep the connection until it is closed, and return whether that was by its client."""
+        leaving = asyncio.create_task(until_it_leaves(receive))
+        try:
+            while not self._over.done() and not leaving.done():
+                done, _ = await asyncio.wait(
+                    (leaving, self._over), timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not done:
+                    await self.write(b": ping\r\n\r\n")
+            if not self._over.done():
+                return True
+            if not self._is_answered:
+                if not self.is_begun:
+                    await self._send(self._start)
+                await self._send({"type": "http.response.body", "body": b""})
+            return False
+        finally:
+            self.close()
+            leaving.cancel()
+            await asyncio.wait((leaving,))
+
+    async def _pass(self, message: Message) -> None:
+        """Send something, for as long as the connection is wanted."""
+        if self._over.done():
+            return
+        sending = asyncio.ensure_future(self._send(message))
+        try:
+            await asyncio.wait((sending, self._over), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if self._over.done() and not sending.done():
+                sending.cancel()
+        if sending.done() and not sending.cancelled():
+            sending.result()
 
 
 class EventStream:
-    """The stream of one request.
+    """The messages that belong together: to one request, or to none.
 
     Attributes:
-        is_open: Whether it has begun, so that the answer is an event, too.
+        is_over: Whether it has ended.
+        session: The session that it belongs to.
     """
 
-    def __init__(self, send: Send) -> None:
-        """Take what sends."""
-        self._send = send
+    def __init__(
+        self,
+        log: EventLog | None = None,
+        name: str = "",
+        *,
+        session: str | None = None,
+        has_cursor: bool = False,
+        is_over: bool = False,
+    ) -> None:
+        """Begin with no connection.
+
+        Args:
+            log: Where messages are kept for clients that come back.
+            name: What the stream is called there.
+            session: The session that it belongs to.
+            has_cursor: Whether it begins with an event that says where to come back (MCP 2025-11-25).
+            is_over: Whether it has ended, so that only what was kept can be sent.
+        """
+        self.is_over = is_over
+        self.session = session
+        self._log = log
+        self._name = name
+        self._has_cursor = has_cursor and log is not None
+        self._line: Line | None = None
         self._sending = asyncio.Lock()
-        self.is_open = False
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its messages are kept, so that it goes on without its client."""
+        return self._log is not None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it has a connection."""
+        return self._line is not None
 
     async def send(self, message: bytes) -> None:
-        """Send a message as an event."""
-        await self._write(b"event: message\r\ndata: %b\r\n\r\n" % message)
+        """Send a message; without a connection, it is only kept."""
+        async with self._sending:
+            await self._write(as_event(message, await self._keep(message)))
 
-    async def keep_alive(self) -> None:
-        """Send a comment, which clients ignore."""
-        await self._write(b": ping\r\n\r\n")
+    async def connect(self, line: Line) -> None:
+        """Send what comes over a connection, from now on."""
+        self._line = line
+        await line.begin()
 
-    async def end(self) -> None:
-        """End the stream."""
-        await self._send({"type": "http.response.body", "body": b""})
+    async def resume(self, line: Line, position: Position) -> None:
+        """Send what came after a message, and what comes, over a connection in place of the last one.
+
+        Raises:
+            RuntimeError: Nothing is kept of it.
+        """
+        if self._log is None:
+            raise RuntimeError("nothing is kept of this stream")
+        self._give_up()  # at once: whoever sends may wait for its client
+        async with self._sending:
+            self._give_up()  # another one may have come back meanwhile
+
+            async def send(message: bytes, name: str) -> None:
+                await line.write(as_event(message, name))
+
+            await line.begin()
+            await self._log.replay(position, send)
+            if self.is_over:
+                line.close()
+                return
+            if event := await self._prime():
+                await line.write(event)
+            self._line = line
+
+    def disconnect(self, line: Line) -> None:
+        """Note that a connection is not there any more."""
+        if self._line is line:
+            self._line = None
+
+    def end(self) -> None:
+        """Close the stream."""
+        self.is_over = True
+        self._give_up()
+
+    def _give_up(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    async def _prime(self) -> bytes:
+        """Return the event that says where to come back, if the stream has one."""
+        return as_event(b"", await self._keep(None), RETRY) if self._has_cursor else b""
+
+    async def _keep(self, message: bytes | None, *, is_answer: bool = False) -> str:
+        return "" if self._log is None else await self._log.keep(self._name, message, is_answer=is_answer)
 
     async def _write(self, data: bytes) -> None:
+        if self._line is not None:
+            await self._line.write(data)
+
+
+class AnswerStream(EventStream):
+    """The messages that belong to one request, the answer to it last."""
+
+    def __init__(
+        self,
+        log: EventLog | None = None,
+        name: str = "",
+        *,
+        session: str | None = None,
+        has_cursor: bool = False,
+        ended: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Begin with no connection, as `EventStream` does; `ended` is called when it is over."""
+        super().__init__(log, name, session=session, has_cursor=has_cursor)
+        self._ended = ended
+        self._waiting: list[bytes] | None = []
+        """What is sent before the first connection."""
+        self._is_primed = False
+        self._answer: Response | None = None
+        self._is_released = False
+
+    async def connect(self, line: Line) -> None:
+        """Send what has come, and what comes, over the first connection."""
         async with self._sending:
-            if not self.is_open:
-                self.is_open = True
-                await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            if self._log is not None:
+                await line.begin()
+            await self._prime_first()
+            waiting, self._waiting = self._waiting or [], None
+            for data in waiting:
+                await line.write(data)
+            self._line = line
+            if self._answer is not None:
+                await self._send_answer(self._answer)
+            elif self.is_over or self._is_released:
+                self._give_up()
 
+    def end(self) -> None:
+        """Close the stream."""
+        super().end()
+        self._ended()
 
-def messages_of(run: Run) -> Outgoing:
-    """Return the messages to the client of a request, with the first of which its answer becomes a stream."""
+    async def send(self, message: bytes) -> None:
+        """Send a message, after the event that says where to come back."""
+        async with self._sending:
+            await self._prime_first()
+        await super().send(message)
 
-    async def send(message: bytes) -> None:
-        stream = cast("EventStream | None", await run.reach())
-        if stream is not None:
-            await stream.send(message)
+    async def finish(self, answer: Response) -> None:
+        """Send the answer, and end."""
+        async with self._sending:
+            await self._prime_first()
+            self.is_over = True
+            if self._waiting is not None:
+                self._answer = answer
+            else:
+                await self._send_answer(answer)
 
-    return Outgoing(send)
+    def release(self) -> None:
+        """Close the connection, so that the client comes back, if it can."""
+        if self._has_cursor:
+            self._is_released = True
+            self._give_up()
 
+    async def _prime_first(self) -> None:
+        if not self._is_primed:
+            self._is_primed = True
+            if event := await self._prime():
+                await self._write(event)
 
-async def stream_run(run: Run, receive: Receive, send: Send) -> None:
-    """Answer a request that is being answered, when its handler says something, or when it takes long.
-
-    Raises:
-        RuntimeError: Nobody has said how its answer is written.
-    """
-    if run.write is None:
-        raise RuntimeError("it is not known how the answer is written")
-    stream = EventStream(send)
-    answering = asyncio.create_task(run.join(cast("Conversation", stream)))
-    leaving = asyncio.create_task(_until_it_leaves(receive))
-    try:
-        while not answering.done() and not leaving.done():
-            done, _ = await asyncio.wait((answering, leaving), timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED)
-            if not done:
-                await stream.keep_alive()
-        if not answering.done():
-            return
-        try:
-            status, headers, body = run.write(await answering)
-        except ProtocolError as error:
-            status, headers, body = run.write(error)
-        if stream.is_open:
-            await stream.send(body)
-            await stream.end()
+    async def _send_answer(self, answer: Response) -> None:
+        if self._log is None and self._line is not None and not self._line.is_begun:
+            await self._line.respond(answer)
         else:
-            await send({"type": "http.response.start", "status": status, "headers": headers})
-            await send({"type": "http.response.body", "body": body})
-    finally:
-        leaving.cancel()
-        answering.cancel()
-        await asyncio.wait((answering, leaving))
+            await self._write(as_event(answer.body, await self._keep(answer.body, is_answer=True)))
+        self._give_up()
 
-
-async def _until_it_leaves(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        continue
+    async def _write(self, data: bytes) -> None:
+        if self._waiting is not None:
+            self._waiting.append(data)
+        else:
+            await super()._write(data)

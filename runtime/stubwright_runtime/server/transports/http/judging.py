@@ -14,6 +14,7 @@ from ....values.sanitizing import clean
 from ...protocol.messages import error_response
 from ...protocol.mirrors import PREFIX, decode_value
 from ...protocol.requests import STATELESS, find_unknown_revision, meta_of
+from .events import Response
 from .heads import NAMED, Head, find_foreign, is_json, read_head
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from .heads import Allowed
 
-_LARGEST: Final = 4 * 1024 * 1024
+LARGEST: Final = 4 * 1024 * 1024
 """Bytes of the largest body that is taken."""
 
 _VERSION: Final = b"mcp-protocol-version"
@@ -51,16 +52,14 @@ class Refused(NamedTuple):
     allow: str | None = None
     session: str | None = None
 
-    def body(self) -> bytes:
-        """Return the body of the answer."""
-        return self.text.encode() if self.code is None else error_response(None, ProtocolError(self.code, self.text))
-
-    def headers(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers of the answer."""
-        body = self.body()
-        kind = b"text/plain; charset=utf-8" if self.code is None else b"application/json"
-        allowed = [] if self.allow is None else [(b"allow", self.allow.encode())]
-        return [*([(b"content-type", kind)] if body else []), (b"content-length", b"%d" % len(body)), *allowed]
+    def answer(self) -> Response:
+        """Return the answer."""
+        error = None if self.code is None else ProtocolError(self.code, self.text)
+        body = self.text.encode() if error is None else error_response(None, error)
+        kind = b"text/plain; charset=utf-8" if error is None else b"application/json"
+        allowed = () if self.allow is None else ((b"allow", self.allow.encode()),)
+        headers = (*(((b"content-type", kind),) if body else ()), (b"content-length", b"%d" % len(body)), *allowed)
+        return Response(self.status, headers, body)
 
 
 UNNAMED_SESSION: Final = Refused(400, "Bad Request: Missing session ID", INVALID_REQUEST)
@@ -70,16 +69,17 @@ NO_SESSION: Final = Refused(404, "Session not found", INVALID_REQUEST)
 """The answer to a request whose session is not there, or somebody else's."""
 
 _FOREIGN: Final = {"Host": Refused(421, "Invalid Host header"), "Origin": Refused(403, "Invalid Origin header")}
-_TOO_LARGE: Final = Refused(413, "Request body too large")
+TOO_LARGE: Final = Refused(413, "Request body too large")
+"""The answer to a request whose body is too large."""
+
 _NO_TYPE: Final = Refused(400, "Invalid Content-Type header")
 _NOT_JSON: Final = Refused(415, "Unsupported Media Type: Content-Type must be application/json", INVALID_REQUEST)
 _ACCEPTS_NOT_BOTH: Final = Refused(
     406, "Not Acceptable: Client must accept both application/json and text/event-stream", INVALID_REQUEST
 )
 _ACCEPTS_NO_EVENTS: Final = Refused(406, "Not Acceptable: Client must accept text/event-stream", INVALID_REQUEST)
-_NO_DELETE: Final = Refused(
-    405, "Method Not Allowed: Session termination not supported", INVALID_REQUEST, allow="GET, POST"
-)
+_NO_SESSIONS: Final = Refused(405, "Method Not Allowed: This server has no sessions", INVALID_REQUEST, allow="POST")
+"""The answer where there are no sessions: a client has nothing to listen to, and nothing to end."""
 
 
 def judge_head(
@@ -118,7 +118,7 @@ def judge_head(
         None if doubled is None else doubled.decode(),
     )
     if _is_large(said.get(b"content-length")):
-        return _TOO_LARGE
+        return TOO_LARGE
     if head.is_stateless:
         return _judge_stateless(method, said) or head
     refused = _judge_handshake(method, said, stateless=stateless)
@@ -136,14 +136,14 @@ def find_header_fault(
     Args:
         head: What the headers say that matters.
         message: A message that is well-formed as JSON-RPC.
-        headers: All headers, their names in small letters.
+        headers: All headers, their names in small letters; of a plain head, none are needed.
         has_tasks: Whether the server has tasks; otherwise it knows none of their methods, whatever is repeated.
     """
     meta = meta_of(message)
     is_request = "id" in message and "method" in message
     is_same = head.revision is not None and meta.get(PROTOCOL_VERSION_META_KEY) == head.revision
     if is_request and not (is_same and head.doubled is None):
-        fault = find_other_revision(message, headers)
+        fault = _find_other_revision(head, message, headers)
         if fault is not None:
             return fault
     if head.revision is None or not head.is_stateless:
@@ -167,7 +167,9 @@ def find_header_fault(
     return ProtocolError(HEADER_MISMATCH, f"mcp-name header does not match the request body's {key!r} parameter")
 
 
-def find_other_revision(request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]) -> ProtocolError | None:
+def _find_other_revision(
+    head: Head, request: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
+) -> ProtocolError | None:
     """Return the error for a request whose header names another revision; `None` if it is the same, or `_meta` none.
 
     It is -32020 in either era, since a header alone decides the era (MCP 2026-07-28, "Protocol Version Header").
@@ -177,6 +179,8 @@ def find_other_revision(request: Mapping[str, Any], headers: Sequence[tuple[byte
         return None
     said = meta[PROTOCOL_VERSION_META_KEY]
     named = [value.decode("latin-1") for name, value in headers if name == _VERSION]
+    if not named and head.revision is not None:  # of a plain head
+        named = [head.revision]
     if named and all(value == said for value in named):
         return None
     header = f"says {clean(', '.join(named))!r}" if named else "is missing"
@@ -198,29 +202,25 @@ def _judge_stateless(method: str, said: Mapping[bytes, str]) -> Refused | None:
 
 def _judge_handshake(method: str, said: Mapping[bytes, str], *, stateless: bool) -> Refused | None:
     """Return why a request is refused up to 2025-11-25."""
-    lacks_session = not stateless and b"mcp-session-id" not in said
     if method == "POST":
         if not _begins_as_json(said):
             return _NO_TYPE
         if not all(_accepted(said)):
             return _ACCEPTS_NOT_BOTH
         return None if _is_listed_json(said[b"content-type"]) else _NOT_JSON
-    if method == "GET":
-        if not _accepted(said)[1]:
-            return _ACCEPTS_NO_EVENTS
-        return UNNAMED_SESSION if lacks_session else None
-    if method == "DELETE":
-        if stateless:
-            return _NO_DELETE
-        return UNNAMED_SESSION if lacks_session else None
-    allow = "GET, POST" if stateless else "GET, POST, DELETE"
-    return Refused(405, "Method Not Allowed", INVALID_REQUEST, allow=allow)
+    if stateless:
+        return _NO_SESSIONS
+    if method not in ("GET", "DELETE"):
+        return Refused(405, "Method Not Allowed", INVALID_REQUEST, allow="GET, POST, DELETE")
+    if method == "GET" and not _accepted(said)[1]:
+        return _ACCEPTS_NO_EVENTS
+    return None if b"mcp-session-id" in said else UNNAMED_SESSION
 
 
 def _is_large(length: str | None) -> bool:
     """Tell whether a body says that it is too large. One that says nothing readable is counted while it comes."""
     try:
-        return length is not None and int(length) > _LARGEST
+        return length is not None and int(length) > LARGEST
     except ValueError:
         return False
 

@@ -1,7 +1,6 @@
-"""The sessions of the older revisions over HTTP: who has which, how many there may be, and when they end.
+"""The sessions of the older revisions over HTTP: who has which, what each is told, and when it ends.
 
-Takes handshakes; gives sessions by their ids (MCP 2025-11-25, basic/transports, "Session Management"). The SDK gets one
-of its own for a session when a request of it needs that, under the same id.
+Takes handshakes; gives sessions by their ids (MCP 2025-11-25, basic/transports, "Session Management").
 """
 
 from __future__ import annotations
@@ -11,21 +10,28 @@ import json
 import math
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from ....mcp.revisions import Revision
 from ....state.budget import count_bytes
+from ...protocol.changes import Telling
+from ...protocol.outgoing import Outgoing, Questions
+from ...protocol.wants import Wants
+from .events import AnswerStream, EventStream
+from .resumption.log import LISTENING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from ....state.budget import Budget
+    from ...core.lists import Change
     from ...direct.clients import Client
     from ...direct.runs import Run
+    from ...protocol.wants import ChangeLog
+    from .resumption.log import EventLog
 
 
-@dataclass(slots=True, eq=False)
 class Session:
     """One session.
 
@@ -33,25 +39,38 @@ class Session:
         id: Its id.
         owner: The principal whose requests may use it; `None` where callers have no token.
         client: Who has shaken hands.
-        is_initialized: Whether the client has said that it is ready.
-        runs: Its requests that are being answered directly.
-        has_conversation: Whether the SDK has a session for it.
-        opens: Held while the SDK gets one.
+        is_resumable: Whether the streams of its requests begin with an event to come back with.
+        is_over: Whether it has ended.
+        runs: Its requests that are being answered.
+        streams: The streams that are not answered, by their names.
+        log: What was sent to it.
+        questions: The requests to its client that are not answered.
+        listening: The stream that is no request's, which the client opens with a GET.
+        connection: The messages to the client on that stream.
         timer: Looks whether it is idle.
         note_end: Notes how long it was there; `None` if nobody observes it.
     """
 
-    id: str
-    owner: Mapping[str, Any] | None
-    client: Client
-    is_initialized: bool = False
-    runs: dict[str | int, Run] = field(default_factory=dict[str | int, "Run"])
-    has_conversation: bool = False
-    opens: asyncio.Lock = field(default_factory=asyncio.Lock)
-    timer: asyncio.TimerHandle | None = None
-    note_end: Callable[[], None] | None = None
-    _under_way: int = 0
-    _last: float = 0.0
+    def __init__(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> None:
+        """Open one for a client that has shaken hands."""
+        self.id = uuid4().hex
+        self.owner = owner
+        self.client = client
+        self.is_resumable = Revision.of(client.revision).has("resumable_streams")
+        self.is_over = False
+        self.runs: dict[str | int, Run] = {}
+        self.streams: dict[str, EventStream] = {}
+        self.log = log
+        self.questions = Questions()
+        self.listening = self.streams[LISTENING] = EventStream(log, LISTENING, has_cursor=self.is_resumable)
+        self.connection = Outgoing(self.listening.send, self.questions)
+        self.timer: asyncio.TimerHandle | None = None
+        self.note_end: Callable[[], None] | None = None
+        self._telling: Telling | None = None
+        self._is_ready = asyncio.Event()
+        self._under_way = 0
+        self._last = 0.0
+        self._opened = 0
 
     @contextmanager
     def in_use(self) -> Generator[None, None, None]:
@@ -67,21 +86,61 @@ class Session:
         """Return when its last request ended, by the event loop's clock; infinite while one is under way."""
         return math.inf if self._under_way else self._last
 
+    def open_stream(self) -> AnswerStream:
+        """Return the stream of one request."""
+        self._opened += 1
+        name = str(self._opened)
+        stream = AnswerStream(
+            self.log,
+            name,
+            session=self.id,
+            has_cursor=self.is_resumable,
+            ended=lambda: self.streams.pop(name, None),
+        )
+        self.streams[name] = stream
+        return stream
+
+    def begin(self, changes: ChangeLog) -> None:
+        """Note that the client is ready: from now on it may be told of changes, also of those since its handshake."""
+        if self._telling is None:
+            wants = self.client.wants or Wants()
+            self._telling = Telling.since_handshake(wants, changes, self.connection)
+            self._is_ready.set()
+
+    def hear(self, change: Change) -> None:
+        """Take a change, of which the client hears when it listens."""
+        if self._telling is not None:
+            self._telling.hear(change)
+
+    async def tell(self) -> None:
+        """Tell the client of changes, on the stream that it listens to, until this is cancelled."""
+        await self._is_ready.wait()
+        if self._telling is not None:
+            await self._telling.run()
+
+    def close(self) -> None:
+        """End what is under way."""
+        self.is_over = True
+        if self.timer is not None:
+            self.timer.cancel()  # it would keep the session in memory until it goes off
+        if self.note_end is not None:
+            self.note_end()
+        for run in [*self.runs.values()]:
+            run.cancel()
+        self.listening.end()
+        self.questions.close()
+
 
 class Sessions:
     """The sessions of one server."""
 
-    def __init__(
-        self, most: int, budget: Budget, idle: float, others: Callable[[], int], ended: Callable[[Session], None]
-    ) -> None:
+    def __init__(self, most: int, budget: Budget, idle: float) -> None:
         """Say how many there may be, and how long.
 
         Args:
             most: How many may be open.
             budget: How many bytes their handshakes may have, of one caller and in all.
             idle: Seconds after which a session ends that has no request under way.
-            others: How many more the SDK has opened by itself.
-            ended: Called with each session that has ended.
 
         Raises:
             ValueError: A number is not positive.
@@ -95,70 +154,58 @@ class Sessions:
         self._bytes: Counter[str] = Counter()
         """The bytes of the handshakes of open sessions, by callers."""
         self._idle = idle
-        self._others = others
-        self._ended = ended
         self._open: dict[str, Session] = {}
 
     def is_full(self) -> bool:
         """Tell whether no more may be opened."""
-        return len(self._open) + self._others() >= self._most
+        return len(self._open) >= self._most
 
     def has_room(self, client: Client, owner: Mapping[str, Any] | None) -> bool:
         """Return whether the budget of a caller allows one more session with its handshake."""
         own, total = self._bytes[_key(owner)], self._bytes.total()
         return self._budget.refuses(_size(client), own, total) is None
 
-    def open(self, client: Client, owner: Mapping[str, Any] | None) -> Session:
+    def open(self, client: Client, owner: Mapping[str, Any] | None, log: EventLog) -> Session:
         """Open one, for a client that shakes hands."""
-        name = uuid4().hex
-        session = Session(name, owner, client)
-        self._open[name] = session
+        session = Session(client, owner, log)
+        self._open[session.id] = session
         self._bytes[_key(owner)] += _size(client)
         self._look(session, self._idle)
         return session
 
-    def of(self, name: str, owner: Mapping[str, Any] | None) -> Session | None:
+    def of(self, name: str | None, owner: Mapping[str, Any] | None) -> Session | None:
         """Return the session with an id, where it is the caller's."""
-        session = self._open.get(name)
+        session = None if name is None else self._open.get(name)
         return session if session is not None and session.owner == owner else None
 
     def end(self, session: Session) -> None:
         """End one."""
-        if self._close(session.id) is not None:
-            self._ended(session)
-
-    def note_ends(self) -> None:
-        """Note how long each was there, since the server ends."""
-        for session in self._open.values():
-            if session.note_end is not None:
-                session.note_end()
-
-    def forget(self, name: str) -> None:
-        """Take note that the SDK has ended one."""
-        self._close(name)
-
-    def _close(self, name: str) -> Session | None:
-        session = self._open.pop(name, None)
-        if session is not None:
+        if self._open.pop(session.id, None) is not None:
             key = _key(session.owner)
             self._bytes[key] -= _size(session.client)
             if not self._bytes[key]:
                 del self._bytes[key]
-        if session is not None and session.timer is not None:
-            session.timer.cancel()  # it would keep the session in memory until it goes off
-        if session is not None and session.note_end is not None:
-            session.note_end()
-        for run in () if session is None else [*session.runs.values()]:
-            if not run.is_passed_on:  # the SDK cancels the others
-                run.cancel()
-        return session
+            session.close()
+
+    def end_streams(self) -> None:
+        """Close what clients only listen to, since the server is going to end."""
+        for session in self._open.values():
+            session.listening.end()
+
+    def end_all(self) -> None:
+        """End all, since the server ends."""
+        for session in [*self._open.values()]:
+            self.end(session)
+
+    async def publish(self, change: Change) -> None:
+        """Have all clients hear of a change that they want to hear of."""
+        for session in self._open.values():
+            session.hear(change)
 
     def _look(self, session: Session, seconds: float) -> None:
         session.timer = asyncio.get_running_loop().call_later(seconds, self._end_idle, session)
 
     def _end_idle(self, session: Session) -> None:
-        if session.id not in self._open:
-            return
         left = min(session.idle_since() + self._idle - asyncio.get_running_loop().time(), self._idle)
         if left > 0:
             self._look(session, left)

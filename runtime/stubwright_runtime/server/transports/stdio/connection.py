@@ -16,6 +16,7 @@ from ...direct.answers import Direct, DirectExchange
 from ...direct.clients import Client
 from ...direct.runs import DirectChannel, Run
 from ...observability.instrumentation import is_observed
+from ...protocol.changes import Telling
 from ...protocol.messages import error_response, judge, parse, read, too_long
 from ...protocol.outgoing import Outgoing
 from ...protocol.requests import (
@@ -27,7 +28,6 @@ from ...protocol.requests import (
     opens_stateless,
 )
 from .due import Due
-from .notices import Notices
 from .wire import LONGEST
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class Connection:
         """Who has shaken hands, up to 2025-11-25."""
         self._handshake: str | int | None = None
         """The id of the request that did."""
-        self._notices: Notices | None = None
+        self._telling: Telling | None = None
+        self._telling_task: asyncio.Task[None] | None = None
         self._end_session: Callable[[], None] | None = None
         """Notes how long the session was there, if somebody observes it."""
         core.publishers.append(self._tell)
@@ -91,7 +92,7 @@ class Connection:
     async def _take(self, message: Mapping[str, Any]) -> None:
         """Answer a request, or begin to; take any other message."""
         if "method" not in message:
-            self._outgoing.take(message)
+            self._outgoing.questions.take(message)
         elif "id" not in message:
             await self._hear(message)
         elif message["id"] in self._runs:
@@ -112,7 +113,7 @@ class Connection:
         client = self._sender(params, fault)
         run = Run(message["id"])
         urls = self._core.input_requests.urls
-        channel = DirectChannel(client, params, run, self._outgoing, urls, connection=self._outgoing)
+        channel = DirectChannel(client, params, self._outgoing, urls, connection=self._outgoing)
         is_shaken = self._is_stateless or self._client is not None
         exchange = DirectExchange(
             message["method"], params, run.id, False, client, channel, fault=fault, is_shaken=is_shaken
@@ -158,7 +159,7 @@ class Connection:
     def _give_up(self, run: Run) -> None:
         """Forget a request that was cancelled."""
         if self._runs.get(run.id) is run:
-            run.give_up()
+            run.end()
             self._forget(run)
 
     def _forget(self, run: Run) -> None:
@@ -171,9 +172,10 @@ class Connection:
         if self._client is not None and is_observed():
             await self._direct.note(message, self._client)
         params: Mapping[str, Any] = message.get("params") or {}
-        if message["method"] == _INITIALIZED and self._client is not None and self._notices is None:
+        if message["method"] == _INITIALIZED and self._client is not None and self._telling is None:
             if self._client.wants is not None:
-                self._notices = Notices(self._client.wants, self._core.changes, self._outgoing)
+                self._telling = Telling.since_handshake(self._client.wants, self._core.changes, self._outgoing)
+                self._telling_task = asyncio.create_task(self._telling.run())
         elif message["method"] == "notifications/cancelled" and type(params.get("requestId")) in (int, str):
             run = self._runs.get(params["requestId"])
             if run is not None and run.id != self._handshake:  # a handshake is not cancelled
@@ -181,8 +183,8 @@ class Connection:
 
     async def _tell(self, change: Change) -> None:
         """Tell the client of a change."""
-        if self._notices is not None:
-            self._notices.hear(change)
+        if self._telling is not None:
+            self._telling.hear(change)
 
     async def cut_off(self) -> None:
         """Answer what is under way with errors, as far as the client takes them."""
@@ -194,7 +196,7 @@ class Connection:
 
     async def disconnect(self) -> None:
         """Give what is under way time to end, since the client says no more; what waits for an answer of it fails."""
-        self._outgoing.close()
+        self._outgoing.questions.close()
         self._core.end_streams()
         try:
             async with asyncio.timeout(_LAST_ANSWERS):
@@ -207,9 +209,9 @@ class Connection:
         if self._end_session is not None:
             self._end_session()
         self._core.publishers.remove(self._tell)
-        if self._notices is not None:
-            self._notices.close()
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        tasks = [task for run in self._runs.values() if (task := run.task) is not None]
+        if self._telling_task is not None:
+            tasks.append(self._telling_task)
         for task in tasks:
             task.cancel()
         if tasks:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
     from ....direct.runs import Run
-    from ..direct import Response
+    from ..events import Response
     from .direct import Endpoint
 
 
@@ -90,31 +90,6 @@ def _descriptors() -> int:
     return 2 * MOST if limit == resource.RLIM_INFINITY else limit
 
 
-class UnderWay:
-    """The requests that are being answered; a block for each."""
-
-    def __init__(self) -> None:
-        """None yet."""
-        self._count = 0
-        self._none = asyncio.Event()
-
-    def __enter__(self) -> None:
-        """Count one more."""
-        self._count += 1
-
-    def __exit__(self, *_: object) -> None:
-        """It has ended."""
-        self._count -= 1
-        if not self._count:
-            self._none.set()
-
-    async def ended(self) -> None:
-        """Wait until none is left."""
-        while self._count:
-            self._none.clear()
-            await self._none.wait()
-
-
 class _WaitingConnections:
     """Connections that keep the server waiting: first those that have brought no request yet, then the others."""
 
@@ -136,11 +111,10 @@ class _WaitingConnections:
 class Connections:
     """All connections of one server."""
 
-    def __init__(self, bounds: Bounds, endpoint: Endpoint | None = None, under_way: UnderWay | None = None) -> None:
-        """Take the bounds; the endpoint whose requests are answered directly; and what counts requests."""
+    def __init__(self, bounds: Bounds, endpoint: Endpoint | None = None) -> None:
+        """Take the bounds, and the endpoint whose requests are answered directly."""
         self.bounds = bounds
         self.endpoint = endpoint
-        self.under_way = under_way or UnderWay()
         self._kind = _connection_kind()
         self._open: dict[Connection, str] = {}
         self._of: Counter[str] = Counter()
@@ -339,13 +313,9 @@ class Connection(asyncio.Protocol):
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Have a request answered."""
-        task = self.loop.create_task(self._counted(work))
+        task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-
-    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
-        with self._all.under_way:
-            await work
 
     async def respond(self, response: Response) -> None:
         """Answer the request."""

@@ -1,7 +1,7 @@
 """Requests that are answered as they are read, before uvicorn makes anything of them.
 
 Takes what comes on a connection between two requests; answers a whole plain POST by the server's core, in one write.
-All else goes to uvicorn's protocol as it came, and so does a request that is handed over while it is answered.
+All else goes to uvicorn's protocol as it came, and so does a request whose answer becomes a stream.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .....observability.logs import log, named_after
 from ....direct.keys import HANDED_OVER
 from ....toolsets import HEADER
 from .. import heads
-from ..direct import Response
+from ..events import Response
 from .posts import END, LARGEST, read_post
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import Message
 
     from ....direct.runs import Run
-    from ..direct import DirectHttp
+    from ..endpoint import HttpEndpoint
     from ..heads import Head
 
 _TOOLSET: Final = HEADER.encode()
@@ -62,10 +62,10 @@ class Endpoint:
     Attributes:
         direct: What answers.
         package: The name of the package.
-        known: What the bytes of a head say; `None` where the parser, or the SDK, has to look at them.
+        known: What the bytes of a head say; `None` if the parser, or the endpoint, has to look at them.
     """
 
-    def __init__(self, direct: DirectHttp, path: str, package: str) -> None:
+    def __init__(self, direct: HttpEndpoint, path: str, package: str) -> None:
         """Take what answers, its path, and the name of the package."""
         self.direct = direct
         self.package = package
@@ -79,7 +79,7 @@ class Endpoint:
         return None if post is None or said is None else Known(said, post.length)
 
     async def answer_nobody(self, data: bytes, run: Run) -> None:
-        """Have the SDK answer a request whose run goes on, and whose client is gone."""
+        """Have a request end whose run goes on, and whose client is gone."""
         head, _, body = data.partition(END)
         post = read_post(head, self._path.encode())
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -196,10 +196,10 @@ class DirectReader:
         self._line.feed(data)
 
     def _answer(self, head: Head, data: bytes, body: bytes) -> None:
-        answering = self._endpoint.direct.take(head, body, partial(self._hand_over, data))
-        if answering is None:
+        if body.lstrip()[:1] == b"[":  # a batch, which the endpoint takes apart
             self._give_back(data)
             return
+        answering = self._endpoint.direct.take(head, body, partial(self._hand_over, data))
         self._stop_holding()
         self.is_answering = True
         self._line.hear()

@@ -1,7 +1,6 @@
-"""How a server over HTTP ends: what it has begun goes on, and what only listens ends.
+"""How a server over HTTP ends: what it has begun goes on for a while, and what only listens ends.
 
-Takes the application and a number of seconds; serves it until it is asked to stop. Left to itself, the library that
-sends streams of events cuts all of them off at once, and the answers that they were to carry with them.
+Takes the application and a number of seconds; serves it until it is asked to stop.
 """
 
 from __future__ import annotations
@@ -14,17 +13,14 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import uvicorn
-from sse_starlette.sse import AppStatus
 
 from .....observability.logs import log
-from ....middlewares.in_flight import LISTENING
 from ...signals import stop_signals
 from .connections import (
     BATCH,
     IDLE,
     Bounds,
     Connections,
-    UnderWay,
     protocol_class,
     tell_of_errors,
 )
@@ -33,7 +29,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Generator
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
     from .direct import Endpoint
 
@@ -63,20 +59,18 @@ class GracefulServer(uvicorn.Server):
         Args:
             app: The application.
             seconds: How long requests under way may go on.
-            stop: Called when the server is asked to stop.
+            stop: Called when the server is asked to stop; it ends what only listens.
             cut_off: Called when the time of those requests is over; it answers them.
             bounds: How many connections there may be.
         """
-        self._app = app
         self._seconds = seconds
         self._stop = stop
         self._cut_off = cut_off
-        self._under_way = UnderWay()
         endpoint: Endpoint | None = getattr(app, "direct_endpoint", None)
-        connections = Connections(bounds or Bounds.of(None, None), endpoint, self._under_way)
+        connections = Connections(bounds or Bounds.of(None, None), endpoint)
         super().__init__(
             uvicorn.Config(
-                self._count,
+                app,
                 interface="asgi3",
                 http=protocol_class(connections),
                 ws="none",
@@ -88,7 +82,6 @@ class GracefulServer(uvicorn.Server):
                 timeout_graceful_shutdown=seconds + _LAST_ERRORS,
             )
         )
-        AppStatus.enable_automatic_graceful_drain = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve; more connections may wait in the kernel than are taken at once."""
@@ -100,13 +93,10 @@ class GracefulServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more requests, and end when those under way have."""
         self._stop()
-        ending = asyncio.create_task(self._end_streams())
         await self._close(sockets or [])
         cutting = asyncio.get_running_loop().call_later(self._seconds, self._cut_off)
         await super().shutdown(sockets)
         cutting.cancel()
-        ending.cancel()
-        AppStatus.should_exit, AppStatus.enable_automatic_graceful_drain = False, True  # they are the whole process's
 
     def stop_when_started(self, _number: int, _frame: object) -> None:
         """Handle a signal that arrives before the server listens to signals itself."""
@@ -146,15 +136,3 @@ class GracefulServer(uvicorn.Server):
     def _protocol(self) -> asyncio.Protocol:
         make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-    async def _end_streams(self) -> None:
-        await self._under_way.ended()
-        AppStatus.should_exit = True
-
-    async def _count(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_call = scope["type"] == "http" and scope["method"] == "POST"
-        if not is_call or (b"mcp-method", LISTENING.encode()) in scope["headers"]:
-            await self._app(scope, receive, send)
-            return
-        with self._under_way:
-            await self._app(scope, receive, send)

@@ -1,6 +1,6 @@
 """What was sent to sessions over HTTP, kept for clients that come back for it (MCP 2025-11-25, basic/transports).
 
-Takes messages; gives them again, as they were sent. All sessions share one budget of bytes, so that sessions that
+Takes messages; returns them again, as they were sent. All sessions share one budget of bytes, so that sessions that
 nobody comes back to cannot fill the memory, and where it is used up the principal with most loses the oldest; what is
 gone is lost, as it would be without.
 """
@@ -11,20 +11,12 @@ import re
 import weakref
 from collections import Counter, OrderedDict, deque
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from mcp_types import JSONRPCNotification
-from pydantic import PrivateAttr
-
-from .....observability.logs import log
-from .....sdk.http import EventMessage, EventStore
+from .log import Position
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from mcp_types import JSONRPCMessage
-
-    from .....sdk.http import EventCallback
+    from .log import Sending
 
 
 _TOTAL: Final = 64 * 1024 * 1024
@@ -137,7 +129,7 @@ class Archive:
         del self._sizes[session.number]
 
 
-class Replay(EventStore):
+class Replay:
     """The last messages of one session."""
 
     def __init__(self, archive: Archive, session: _Session, numbers: deque[int], events: int, size: int) -> None:
@@ -149,55 +141,38 @@ class Replay(EventStore):
         self._largest = size
         self._number = 0
 
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep a message; gives its id, which names its stream."""
+    async def keep(
+        self,
+        stream: str,
+        message: bytes | None,
+        *,
+        is_answer: bool = False,  # noqa: ARG002 - as `EventLog` has it
+    ) -> str:
+        """Keep a message as the next one of its stream, and return its id; `None` is the start of the stream."""
         self._number += 1
-        self._archive.add(self._session, self._number, stream_id, None if message is None else text_of(message))
+        self._archive.add(self._session, self._number, stream, message)
         self._numbers.append(self._number)
         while len(self._numbers) > self._most or (self._is_full() and len(self._numbers) > 1):
             self._archive.drop(self._session, self._numbers.popleft())
-        return f"{self._number}/{stream_id}"
+        return f"{self._number}/{stream}"
 
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
-        parts = _ID.fullmatch(last_event_id)
-        if parts is None:
+    async def find(self, last: str) -> Position | None:
+        """Return where a message stands, by its id; `None` if nothing is known of its stream."""
+        parts = _ID.fullmatch(last)
+        if parts is None or int(parts[1]) > self._number:
             return None
-        last, stream_id = int(parts[1]), parts[2]
-        numbers = [number for number in self._numbers if self._archive.stream_of(self._session, number) == stream_id]
-        if not numbers or last > self._number:
-            return None
-        for number in numbers:
-            event = self._archive.get(self._session, number) if number > last else None
+        position = Position(parts[2], int(parts[1]))
+        return position if self._of(position.stream) else None
+
+    async def replay(self, position: Position, send: Sending) -> None:
+        """Send what came after a message on its stream."""
+        for number in self._of(position.stream):
+            event = self._archive.get(self._session, number) if number > position.number else None
             if event is not None and event.text is not None:
-                await send_callback(EventMessage(Sent.of(event.text.decode()), f"{number}/{stream_id}"))
-        return stream_id
+                await send(event.text, f"{number}/{position.stream}")
+
+    def _of(self, stream: str) -> list[int]:
+        return [number for number in self._numbers if self._archive.stream_of(self._session, number) == stream]
 
     def _is_full(self) -> bool:
         return self._archive.size_of(self._session) > self._largest
-
-
-class Sent(JSONRPCNotification):
-    """A message that is sent once more, in the text that it had: it is neither read nor written again."""
-
-    _text: str = PrivateAttr()
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Return the message with this text."""
-        message = cls(jsonrpc="2.0", method="")
-        message._text = text
-        return message
-
-    def model_dump_json(self, **_options: Any) -> str:
-        """Return the text."""
-        return self._text
-
-
-def text_of(message: JSONRPCMessage) -> bytes | None:
-    """Return a message as it is sent; one that cannot be sent cannot be sent again either."""
-    try:
-        return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-    except ValueError:
-        log().exception("a message cannot be written as JSON")
-        return None

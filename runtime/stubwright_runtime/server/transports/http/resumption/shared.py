@@ -12,29 +12,23 @@ import asyncio
 import json
 import re
 import secrets
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-import anyio
-from mcp_types import JSONRPCError, JSONRPCResponse
-from starlette.requests import Request
-
-from .....sdk.http import EventMessage, EventStore, TransportSecurityMiddleware
 from .....state.budget import BudgetExceeded
 from .....state.store import StateLost
 from ....core.principal import ANONYMOUS, current
+from ..events import CONTENT, RETRY, as_event, until_it_leaves
 from .awaited import LOOK, PATIENCE
-from .replay import Sent, text_of
+from .log import LISTENING, Position
 
 if TYPE_CHECKING:
+    from starlette.types import Receive, Send
 
-    from mcp_types import JSONRPCMessage
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from .....sdk.http import EventCallback, TransportSecuritySettings
     from .....state.store import Store
     from .awaited import Awaited
+    from .log import Sending
 
 _KIND: Final = "event"
 
@@ -47,14 +41,14 @@ _EVENTS: Final = 512
 _BYTES: Final = 4 * 1024 * 1024
 """Bytes that the messages of one session may take together; its newest is kept however large it is."""
 
-_RETRY: Final = 1000
-"""Milliseconds after which the client should come again."""
-
 _LARGE: Final = 256 * 1024
 """Bytes of a message that is not read before there is room for it."""
 
 _ROOM: Final = 4
 """Large messages that are in memory at once to be sent again."""
+
+_CANCELLING: Final = 0.1
+"""Seconds after which a cancellation is repeated."""
 
 _SENDING: Final = 30.0
 """Seconds in which a client takes a message; one that does not is given up."""
@@ -82,11 +76,11 @@ class _Stream:
         return f"{self.session}.{number}/{self.name}"
 
 
-class SharedReplay(EventStore):
+class SharedReplay:
     """The last messages of one session."""
 
     def __init__(self, awaited: Awaited) -> None:
-        """Take who waits for messages; it is the caller's session who asks now."""
+        """Take who waits for messages; the session is that of the caller who asks now."""
         self._awaited = awaited
         self._store = awaited.store
         self._session = secrets.token_urlsafe(18)
@@ -96,29 +90,22 @@ class SharedReplay(EventStore):
         self._numbers: dict[_Stream, int] = {}
         """The last number of each stream that is not answered."""
         self._last = 0
-        self._resumed: set[_Stream] = set()
         self._storing = asyncio.Lock()
         awaited.add(self._session, self)
 
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep a message; gives its id, which says where it is. While the store is lost, nothing is kept."""
-        stream = _Stream(self._principal, self._session, stream_id)
+    async def keep(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
+        """Keep a message, and return its id, which says where it is. While the store is lost, nothing is kept."""
+        place = _Stream(self._principal, self._session, stream)
         try:
             async with self._storing:
-                return stream.id(await self._store_next(stream, message))
+                return place.id(await self._keep_next(place, message or b"", is_answer=is_answer))
         except (StateLost, BudgetExceeded):
             return ""  # an id that nobody can come back with
 
-    async def _store_next(self, stream: _Stream, message: JSONRPCMessage | None) -> _Number:
-        """Keep a message as the next one of its stream; gives its number. Raises StateLost and BudgetExceeded."""
-        if message is None and (stream, _ANSWER) in self._kept:
-            if stream in self._resumed:  # by a client that is sent the answer again
-                self._resumed.discard(stream)
-                return _ANSWER
-            await self._drop(stream, _ANSWER)  # the client uses the id of its request for another one
+    async def _keep_next(self, stream: _Stream, data: bytes, *, is_answer: bool) -> _Number:
+        """Keep a message as the next one of its stream, and return its number. Raises StateLost and BudgetExceeded."""
         number = self._numbers.get(stream, self._last) + 1
-        place: _Number = _ANSWER if isinstance(message, JSONRPCResponse | JSONRPCError) else number
-        data = b"" if message is None else text_of(message) or b""
+        place: _Number = _ANSWER if is_answer else number
         while len(self._kept) >= _EVENTS or (self._kept and self._size + len(data) > _BYTES):
             await self._drop(*next(iter(self._kept)))
         await self._store.create(
@@ -133,39 +120,40 @@ class SharedReplay(EventStore):
         self._kept[stream, place] = len(data)
         self._size += len(data)
         self._last = max(self._last, number)
-        if place == _ANSWER:
+        if is_answer:
             self._numbers.pop(stream, None)
         else:
             self._numbers[stream] = number
         await self._awaited.tell(self._session)
         return place
 
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        """Send what came after an event on its stream; gives the stream, `None` where nothing is known of it."""
+    async def find(self, last: str) -> Position | None:
+        """Return where a message of this session stands, by its id; `None` if nothing is known of it."""
         try:
-            if (position := await _locate(self._store, last_event_id)) is None:
-                return None
-            stream, number = position
-            while (place := await _next(self._store, stream, number)) is not None:
-                if (text := await _read(self._store, place.key)) is None:
-                    break
-                number += 1
-                if text:
-                    await send_callback(EventMessage(Sent.of(text), stream.id(_ANSWER if place.is_last else number)))
-                if place.is_last:
-                    break
+            place = await _locate(self._store, last)
         except StateLost:
             return None
-        if (stream, _ANSWER) in self._kept:
-            self._resumed.add(stream)
-        return stream.name
+        if place is None or place[0].session != self._session:
+            return None
+        return Position(place[0].name, place[1])
+
+    async def replay(self, position: Position, send: Sending) -> None:
+        """Send what came after a message on its stream; while the store is lost, nothing."""
+        stream, number = _Stream(self._principal, self._session, position.stream), position.number
+        with suppress(StateLost):
+            while (place := await _next(self._store, stream, number)) is not None:
+                if (data := await _read(self._store, place.key)) is None:
+                    return
+                number += 1
+                if data:
+                    await send(data, stream.id(_ANSWER if place.is_last else number))
+                if place.is_last:
+                    return
 
     async def _drop(self, stream: _Stream, number: _Number) -> None:
         """Keep a message no longer. Raises StateLost."""
         await self._store.delete(_KIND, stream.key(number))
         self._size -= self._kept.pop((stream, number))
-        if number == _ANSWER:
-            self._resumed.discard(stream)
 
 
 class _Place(NamedTuple):
@@ -198,77 +186,53 @@ async def _next(store: Store, stream: _Stream, number: int) -> _Place | None:
     return None
 
 
-async def _read(store: Store, key: str) -> str | None:
-    """Return the text of a message that is kept. Raises StateLost."""
+async def _read(store: Store, key: str) -> bytes | None:
+    """Return a message that is kept. Raises StateLost."""
     record = await store.get(_KIND, key)
-    return None if record is None else record.data.decode()
+    return None if record is None else record.data
 
 
 class Resumption:
-    """An ASGI layer for clients whose session is not in this process: it gives what they missed of an answer."""
+    """What clients are given whose session is not in this process: what they missed of an answer."""
 
-    def __init__(self, app: ASGIApp, awaited: Awaited, security: TransportSecuritySettings) -> None:
-        """Take the application below, who waits for messages, and whose requests are answered."""
-        self._app = app
+    def __init__(self, awaited: Awaited) -> None:
+        """Take who waits for messages."""
         self._awaited = awaited
         self._store = awaited.store
-        self._security = TransportSecurityMiddleware(security)
         self._room = asyncio.Semaphore(_ROOM)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; where it is answered that there is no such session, look for what it missed."""
-        request = Request(scope, receive)
-        last = request.headers.get("last-event-id") if scope["method"] == "GET" else None
-        if last is None:
-            await self._app(scope, receive, send)
-            return
-        unsent: list[Message] = []
+    async def answer(self, last: str, receive: Receive, send: Send) -> bool:
+        """Send what came after a message, until the answer is sent or the client leaves.
 
-        async def hold(message: Message) -> None:
-            if unsent or (message["type"] == "http.response.start" and message["status"] == 404):
-                unsent.append(message)
-            else:
-                await send(message)
-
-        await self._app(scope, receive, hold)
-        if not unsent:
-            return
-        if (refusal := await self._security.validate_request(request)) is not None:
-            await refusal(scope, receive, send)
-        elif (position := await self._find(last)) is not None:
-            await self._answer(*position, receive, send)
-        else:
-            for message in unsent:
-                await send(message)
-
-    async def _find(self, last: str) -> tuple[_Stream, int] | None:
-        """Return what a client can be told the rest of."""
+        Returns:
+            Whether the client can be told anything; if not, nothing was sent.
+        """
         try:
-            position = await _locate(self._store, last)
+            place = await _locate(self._store, last)
         except StateLost:
-            return None
-        # The SDK's own stream, which is no request's, has no end.
-        return None if position is None or position[0].name.startswith("_") else position
+            return False
+        if place is None or place[0].name == LISTENING:  # whose end nobody would see here
+            return False
+        await send({"type": "http.response.start", "status": 200, "headers": CONTENT})
+        sending = asyncio.create_task(self._send_all(*place, send))
+        leaving = asyncio.create_task(until_it_leaves(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            while not sending.done():  # Redis' library may take a cancellation for a lost connection
+                sending.cancel()
+                await asyncio.wait((sending,), timeout=_CANCELLING)
+        if not sending.cancelled():
+            sending.result()
+        return True
 
-    async def _answer(self, stream: _Stream, number: int, receive: Receive, send: Send) -> None:
-        """Send what came after a message, until the answer is sent or the client leaves."""
-        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache, no-transform")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        async with anyio.create_task_group() as group:
-
-            async def leave() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
-
-            group.start_soon(leave)
-            try:
-                last = await self._send_rest(stream, number, send)
-                rest = b"" if last is None else f"retry: {_RETRY}\nid: {stream.id(last)}\ndata: \n\n".encode()
-                await send({"type": "http.response.body", "body": rest})
-            except TimeoutError:  # it takes nothing
-                pass
-            group.cancel_scope.cancel()
+    async def _send_all(self, stream: _Stream, number: int, send: Send) -> None:
+        """Send what came, and where the client should come back if that was not all."""
+        with suppress(TimeoutError):  # it takes nothing
+            last = await self._send_rest(stream, number, send)
+            rest = b"" if last is None else as_event(b"", stream.id(last), RETRY)
+            await send({"type": "http.response.body", "body": rest})
 
     async def _send_rest(self, stream: _Stream, number: int, send: Send) -> int | None:
         """Send what comes; gives the number of the last message, `None` where it was the answer.
@@ -290,8 +254,7 @@ class Resumption:
                                 return number
                             number += 1
                             if text:
-                                name = stream.id(_ANSWER if place.is_last else number)
-                                event = f"id: {name}\nevent: message\ndata: {text}\n\n".encode()
+                                event = as_event(text, stream.id(_ANSWER if place.is_last else number))
                                 async with asyncio.timeout(_SENDING):
                                     await send({"type": "http.response.body", "body": event, "more_body": True})
                         if place.is_last:

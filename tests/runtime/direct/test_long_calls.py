@@ -1,4 +1,4 @@
-"""What becomes of a request that changes its way while it is under way, and of sessions that both ways count."""
+"""What becomes of calls that take long: when their client leaves, cancels them, or ends its session."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from conversations import READY, request, shaking, usual
 from packages import generate, imported, manifest, tool
 from serving import WAYS, asgi
 from stubwright_runtime.server.core.building import build_core
-from stubwright_runtime.server.direct import runs
 from stubwright_runtime.server.direct.answers import Direct
-from stubwright_runtime.server.direct.keys import HANDED_OVER
+from stubwright_runtime.server.transports.http import events
 from stubwright_runtime.server.transports.http.asgi import asgi_app
-from stubwright_runtime.server.transports.http.conversation import Conversations
 from stubwright_runtime.server.transports.stdio.connection import Connection
 from stubwright_runtime.server.transports.stdio.wire import Line
 
@@ -86,18 +84,7 @@ EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=["asgi", "httptools", "h11"
 
 @EVERY_WAY
 @pytest.mark.parametrize("revision", [REVISION, "2026-07-28"])
-def test_a_slow_call_runs_once_and_is_joined_once(
-    revision: str, way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not by what else the server says to the SDK on its behalf, such as the ping that follows what is large."""
-    joins: list[object] = []
-    join = runs.Run.join
-
-    async def counted(run: runs.Run, conversation: runs.Conversation) -> Any:
-        joins.append(run.id)
-        return await join(run, conversation)
-
-    monkeypatch.setattr(runs.Run, "join", counted)
+def test_a_slow_call_runs_once(revision: str, way: Any, package: ModuleType) -> None:
     handlers = Handlers()
 
     async def use(url: str) -> httpx2.Response:
@@ -112,7 +99,7 @@ def test_a_slow_call_runs_once_and_is_joined_once(
     text = [line for line in response.text.splitlines() if line.startswith(("data: {", "{"))][-1]
     answer = json.loads(text.removeprefix("data: "))
     assert answer["result"]["content"][0]["text"] == "x" * LARGE
-    assert (handlers.starts, handlers.ends, joins) == (1, ["done"], [7])
+    assert (handlers.starts, handlers.ends) == (1, ["done"])
 
 
 @EVERY_WAY
@@ -143,7 +130,7 @@ def test_a_call_of_a_session_that_ends_is_cancelled(
 
 @EVERY_WAY
 @pytest.mark.parametrize(("revision", "end"), [(REVISION, "done"), ("2026-07-28", "cancelled")])
-@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
+@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "on a stream"])
 def test_a_client_that_leaves(revision: str, end: str, moment: float, way: Any, package: ModuleType) -> None:
     """Up to 2025-11-25 a request goes on without its client (MCP 2025-11-25, basic/transports, "Sending Messages")."""
     handlers = Handlers(0.6)
@@ -180,7 +167,7 @@ class Telling(Handlers):
 
 
 @EVERY_WAY
-@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
+@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "on a stream"])
 def test_a_handler_goes_on_that_tells_a_client_which_has_left(moment: float, way: Any, package: ModuleType) -> None:
     handlers = Telling(0.4)
 
@@ -203,7 +190,7 @@ def test_a_handler_goes_on_that_tells_a_client_which_has_left(moment: float, way
 
 
 @EVERY_WAY
-@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "handed over"])
+@pytest.mark.parametrize("moment", [0.02, 0.2], ids=["at once", "on a stream"])
 def test_a_call_that_is_cancelled(moment: float, way: Any, package: ModuleType) -> None:
     handlers = Handlers(30)
 
@@ -224,22 +211,28 @@ def test_a_call_that_is_cancelled(moment: float, way: Any, package: ModuleType) 
     assert handlers.ends == ["cancelled"]
 
 
-@EVERY_WAY
-@pytest.mark.parametrize("place", [(Conversations, "adopt"), (runs.Run, "join")], ids=["adopting", "joining"])
-def test_a_call_that_is_cancelled_while_it_is_handed_over(
-    place: tuple[type, str], way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handlers = Handlers(30)
+@pytest.fixture
+def connecting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Set when a stream is going to get its connection; it gets that when the second is set."""
     held, released = threading.Event(), threading.Event()
-    go_on = getattr(*place)
+    connect = events.AnswerStream.connect
 
-    async def hold(*arguments: Any) -> Any:
+    async def hold(stream: events.AnswerStream, line: events.Line) -> None:
         held.set()
         while not released.is_set():  # noqa: ASYNC110 - it is set in another thread
             await asyncio.sleep(0.005)
-        return await go_on(*arguments)
+        await connect(stream, line)
 
-    monkeypatch.setattr(*place, hold)
+    monkeypatch.setattr(events.AnswerStream, "connect", hold)
+    return held, released
+
+
+@EVERY_WAY
+def test_a_call_that_is_cancelled_before_its_stream_has_a_connection(
+    way: Any, package: ModuleType, connecting: tuple[threading.Event, threading.Event]
+) -> None:
+    handlers = Handlers(30)
+    held, released = connecting
 
     async def use(url: str) -> tuple[int, httpx2.Response]:
         async with httpx2.AsyncClient(timeout=20) as http:
@@ -266,21 +259,11 @@ def test_a_call_that_is_cancelled_while_it_is_handed_over(
 
 
 @EVERY_WAY
-def test_a_session_that_ends_while_a_call_is_handed_over(
-    way: Any, package: ModuleType, monkeypatch: pytest.MonkeyPatch
+def test_a_session_that_ends_before_the_stream_of_a_call_has_a_connection(
+    way: Any, package: ModuleType, connecting: tuple[threading.Event, threading.Event]
 ) -> None:
     handlers = Handlers(30)
-    held, released = threading.Event(), threading.Event()
-    adopt = Conversations.adopt
-
-    async def hold(self: Conversations, session: Any, scope: Any) -> None:
-        if HANDED_OVER in scope:
-            held.set()
-            while not released.is_set():  # noqa: ASYNC110 - it is set in another thread
-                await asyncio.sleep(0.005)
-        await adopt(self, session, scope)
-
-    monkeypatch.setattr(Conversations, "adopt", hold)
+    held, released = connecting
 
     async def use(url: str) -> tuple[int, httpx2.Response]:
         async with httpx2.AsyncClient(timeout=20) as http:
@@ -300,8 +283,9 @@ def test_a_session_that_ends_while_a_call_is_handed_over(
     with way(package.asgi_app(handlers)) as url:
         status, response = asyncio.run(use(f"{url}/mcp"))
     assert (status, response.status_code) == (200, 200)
-    assert response.json()["id"] == CALL["id"]
-    assert response.json()["error"]["message"] == "The session has ended; the request may have taken effect"
+    answer = json.loads(response.text.rpartition("data: ")[2])
+    assert answer["id"] == CALL["id"]
+    assert answer["error"]["message"] == "The session has ended; the request may have taken effect"
     assert handlers.ends == ["cancelled"]
 
 
@@ -361,7 +345,7 @@ def test_handshakes_count_in_the_budget_of_their_caller(package: ModuleType) -> 
     del core.package.manifest["storage"]
 
 
-def test_sessions_of_both_ways_count_together(package: ModuleType) -> None:
+def test_there_are_so_many_sessions(package: ModuleType) -> None:
     core = build_core(package.TOOLS["wait"].package, Handlers())
     plain, odd = shaking(REVISION), shaking(REVISION)
     odd["params"]["odd"] = True

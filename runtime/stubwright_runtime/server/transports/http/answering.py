@@ -1,0 +1,356 @@
+"""The messages that come in POSTs: what is wrong with each, who sends it, and what answers it.
+
+Takes heads and bodies; gives responses. A request that takes longer than a moment, or whose handler says more than its
+answer, gets a stream of events, and a connection for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from ....mcp.errors import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    ProtocolError,
+)
+from ....mcp.revisions import HANDSHAKES, UNNAMED, Revision
+from ....mcp.vocabulary import HEADER
+from ....observability.logs import Tally, log
+from ...direct.answers import Direct, DirectExchange
+from ...direct.clients import Client
+from ...direct.moments import Moments
+from ...direct.runs import CANCELLED, DirectChannel, Run
+from ...execution.streams import AGAIN, TooManyStreamsError
+from ...middlewares.expiry import own_seconds_left
+from ...old_names import find_mirrored_schema
+from ...protocol.messages import Refusal, error_response, read
+from ...protocol.mirrors import find_mirror_fault
+from ...protocol.outgoing import Outgoing
+from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
+from ...protocol.wants import Wants
+from .events import AnswerStream, Response
+from .judging import NO_SESSION, UNNAMED_SESSION, Refused, find_header_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from ...core.core import Core
+    from ...core.exchange import Peer, Result
+    from .heads import Head
+    from .resumption.log import EventLog
+    from .sessions import Session, Sessions
+
+Headers: TypeAlias = "Sequence[tuple[bytes, bytes]]"
+Owner: TypeAlias = "Mapping[str, Any] | None"
+"""Whom a session is bound to; `None` where there are no tokens."""
+
+_MOMENT: Final = 0.1
+"""Seconds after which a request is answered by a stream, so that a client that loses its connection can come back."""
+
+_ENDED: Final = ProtocolError(CANCELLED.code, "The session has ended; the request may have taken effect")
+"""The answer to a request whose session has ended."""
+
+_STATUS: Final = dict.fromkeys(
+    (
+        HEADER_MISMATCH,
+        INVALID_PARAMS,
+        INVALID_REQUEST,
+        MISSING_REQUIRED_CLIENT_CAPABILITY,
+        PARSE_ERROR,
+        UNSUPPORTED_PROTOCOL_VERSION,
+    ),
+    400,
+) | {METHOD_NOT_FOUND: 404}
+"""The status of a response with an error, from 2026-07-28 on; of all others, it is 200."""
+
+_FULL: Final = Refused(503, "Too many open sessions", INTERNAL_ERROR)
+_NO_ROOM: Final = Refused(
+    429, "The handshakes of your open sessions use up your share of memory; end a session", INTERNAL_ERROR
+)
+_EMPTY: Final = ProtocolError(PARSE_ERROR, "The message is empty")
+_BATCH: Final = ProtocolError(INVALID_REQUEST, "The message is a batch; send each message in a request of its own")
+
+
+class _Sender(NamedTuple):
+    """Who sends a request, and what is wrong with the request, if anything."""
+
+    client: Client
+    fault: ProtocolError | None = None
+
+
+class Answering:
+    """Answers the messages of one server."""
+
+    def __init__(self, core: Core, sessions: Sessions, open_log: Callable[[], EventLog], *, stateless: bool) -> None:
+        """Take the server.
+
+        Args:
+            core: The server.
+            sessions: Its sessions.
+            open_log: Returns the log of a new session of the caller.
+            stateless: Whether there are no sessions.
+        """
+        self._core = core
+        self._direct = Direct(core)
+        self._sessions = sessions
+        self._open_log = open_log
+        self._stateless = stateless
+        self._mirroring: dict[str, bool] = {}
+        self._moments = Moments(_MOMENT)
+        self._refused = Tally(log(), "requests refused: %d; of the last: %s")
+
+    def take(
+        self,
+        head: Head,
+        body: bytes,
+        connect: Callable[[Run], object],
+        owner: Owner = None,
+        peer: Peer | None = None,
+        headers: Headers = (),
+    ) -> Awaitable[Response | None]:
+        """Return what answers a request; without a response, its run is answered on its stream.
+
+        Args:
+            head: What its headers say.
+            body: Its body.
+            connect: Gives the stream of a run a connection, if it needs one.
+            owner: Whose it is.
+            peer: Who sends it, if somebody observes the server.
+            headers: All its headers, if they are not plain.
+        """
+        entries = [*read(body)]
+        if not entries:
+            return self._refuse(Refusal(None, _EMPTY))
+        [entry, *_] = entries
+        is_batch = body.lstrip()[:1] == b"["
+        if is_batch and not (entry.problem or "").startswith("is not valid JSON"):
+            return self._refuse(Refusal(None, _BATCH))
+        if entry.problem is not None:
+            problem = ProtocolError(INVALID_REQUEST, f"The message {entry.problem}")
+            return self._refuse(entry.answer or Refusal(None, problem))
+        message = entry.message or {}
+        is_request = "id" in message and "method" in message
+        fault = find_header_fault(head, message, headers, has_tasks=self._direct.has_tasks)
+        if fault is not None:
+            return self._refuse(Refusal(message["id"] if is_request else None, fault))
+        session = None if head.is_stateless else self._sessions.of(head.session, owner)
+        if not head.is_stateless and not self._stateless and session is None:
+            if head.session is not None:
+                return _give(NO_SESSION.answer())
+            if not is_request or message["method"] != "initialize":
+                return _give(UNNAMED_SESSION.answer())
+        if not is_request:
+            return self._accept(session, message, peer)
+        if session is not None and message["id"] in session.runs:
+            return _give(Response.of(200, error_response(message["id"], id_in_use()), session.id))
+        sender = self._sender(head, session, message)
+        if head.is_stateless and sender.fault is None:
+            fault = self._find_mirror_fault(head, message, headers)
+            if fault is not None:
+                return self._refuse(Refusal(message["id"], fault))
+        run = Run(message["id"], lambda run: self._move(run, session, connect))
+        if session is not None:
+            session.runs[run.id] = run  # now: its cancellation may be read before its task begins
+        return self._answer(sender, session, message, owner, run, peer)
+
+    def takes_batches(self, head: Head, owner: Owner) -> bool:
+        """Return whether a request is of a revision that has batches (MCP 2025-03-26, basic, "Batching")."""
+        session = self._sessions.of(head.session, owner)
+        if session is None and (head.session is None) != self._stateless:
+            return False
+        named = head.revision or UNNAMED
+        dates = (named,) if session is None else (named, session.client.revision)
+        return all(Revision.of(date).has("batches") for date in dates)
+
+    def _refuse(self, refusal: Refusal) -> Awaitable[Response]:
+        """Answer a message that is refused."""
+        self._refused.count(refusal.error.message)
+        return _give(Response.of(400, error_response(refusal.id, refusal.error)))
+
+    async def _accept(self, session: Session | None, message: Mapping[str, Any], peer: Peer | None) -> Response:
+        """Take a notification, or the answer to a question."""
+        if session is None:
+            return Response.of(202, b"")
+        params = message.get("params") or {}
+        match message.get("method"):
+            case None:
+                session.questions.take(message)
+            case "notifications/initialized":
+                session.begin(self._core.changes)
+            case "notifications/cancelled" if type(params.get("requestId")) in (int, str):
+                if (run := session.runs.get(params["requestId"])) is not None:
+                    run.cancel()
+        if peer is not None and "method" in message:
+            await self._direct.note(message, session.client, peer=peer)
+        return Response.of(202, b"", session.id)
+
+    def _sender(self, head: Head, session: Session | None, message: Mapping[str, Any]) -> _Sender:
+        """Return who sends a request, and what is wrong with it."""
+        has_tasks = self._direct.has_tasks
+        if head.is_stateless:
+            fault = find_stateless_fault(message, has_tasks=has_tasks)
+            if fault is not None:
+                return _Sender(Client.unknown(STATELESS[-1], stateless=True), fault)
+            return _Sender(Client.of_request(meta_of(message)))
+        fault = find_handshake_fault(message, is_shaken=session is not None, has_tasks=has_tasks)
+        if session is not None:
+            return _Sender(session.client, fault)
+        if message["method"] == "initialize":
+            if fault is not None:
+                return _Sender(Client.unknown(HANDSHAKES[-1], stateless=False), fault)
+            return _Sender(Client.of_handshake(message["params"], self._core.changes))
+        return _Sender(Client(head.revision or UNNAMED, None, {}, Wants()), fault)
+
+    def _find_mirror_fault(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
+        """Return what is wrong with the headers that mirror arguments of a valid request."""
+        if message["method"] != "tools/call":
+            return None
+        called, package = message["params"]["name"], self._core.package
+        name = package.resolve_alias(called)
+        if not self._core.shows_tool(name):
+            return None
+        definition = package.tools[name].definition["inputSchema"]
+        if name not in self._mirroring:
+            self._mirroring[name] = HEADER in json.dumps(definition)
+        if not self._mirroring[name]:
+            return None
+        schema = find_mirrored_schema(definition, package.aliases.get(called), mirrors=head.mirrors)
+        return None if schema is None else find_mirror_fault(schema, message["params"].get("arguments") or {}, headers)
+
+    async def _answer(
+        self,
+        sender: _Sender,
+        session: Session | None,
+        message: Mapping[str, Any],
+        owner: Owner,
+        run: Run,
+        peer: Peer | None,
+    ) -> Response | None:
+        """Answer a request; without a response, on its stream."""
+        client, fault = sender
+        opens = message["method"] == "initialize" and fault is None
+        if opens and not self._stateless:
+            if self._sessions.is_full():
+                return _FULL.answer()
+            if not self._sessions.has_room(client, owner):
+                return _NO_ROOM.answer()
+            session = self._sessions.open(client, owner, self._open_log())
+            session.runs[run.id] = run
+        run.task = asyncio.current_task()
+        exchange = self._exchange(client, session, message, run, peer, fault)
+        if session is not None and opens:
+            session.note_end = self._core.instrumentation.begin_session(exchange)
+        elif fault is None:
+            self._moments.begin(run)
+        expiry = self._release_in_time(session, run)
+        try:
+            with nullcontext() if session is None else session.in_use():
+                result = await self._result(exchange, session, run)
+                run.end()
+                response = self._response(client, session, exchange, result)
+                if run.stream is None:
+                    return response
+                await run.stream.finish(response)
+                return None
+        finally:
+            run.end()
+            self._moments.end(run)
+            if expiry is not None:
+                expiry.cancel()
+            if run.stream is not None:
+                run.stream.end()
+            if session is not None and session.runs.get(run.id) is run:
+                del session.runs[run.id]
+
+    async def _result(self, exchange: DirectExchange, session: Session | None, run: Run) -> Result | ProtocolError:
+        """Return the result of a request; if it was cancelled, what is answered then."""
+        try:
+            if not run.is_cancelled:
+                return await self._direct.answer(exchange)
+        except ProtocolError as error:
+            return error
+        except asyncio.CancelledError:
+            if run.task is None or not run.is_cancelled:
+                raise
+            run.task.uncancel()
+        return _ENDED if session is not None and session.is_over else CANCELLED
+
+    def _exchange(
+        self,
+        client: Client,
+        session: Session | None,
+        message: Mapping[str, Any],
+        run: Run,
+        peer: Peer | None,
+        fault: ProtocolError | None,
+    ) -> DirectExchange:
+        """Return a request with the way to its sender."""
+
+        async def say(text: bytes) -> None:
+            run.move()
+            if run.stream is not None and not run.stream.is_over:
+                await run.stream.send(text)
+            elif session is not None:
+                await session.listening.send(text)
+
+        def release() -> None:
+            run.move()
+            if run.stream is not None:
+                run.stream.release()
+
+        params = message.get("params")
+        channel = DirectChannel(
+            client,
+            params,
+            Outgoing(say, None if session is None else session.questions),
+            self._core.input_requests.urls,
+            connection=None if session is None else session.connection,
+            session=None if session is None else session.id,
+            release=release if session is not None and session.is_resumable else None,
+        )
+        return DirectExchange(message["method"], params, run.id, True, client, channel, peer, fault)
+
+    def _release_in_time(self, session: Session | None, run: Run) -> asyncio.TimerHandle | None:
+        """Close the stream of a request with its caller's token, if the client can come back for the answer."""
+        if session is None or not session.is_resumable or (left := own_seconds_left()) is None:
+            return None
+
+        def release() -> None:
+            run.move()
+            if run.stream is not None:
+                run.stream.release()
+
+        return asyncio.get_running_loop().call_later(left, release)
+
+    def _move(self, run: Run, session: Session | None, connect: Callable[[Run], object]) -> None:
+        """Have a request answered on a stream."""
+        run.stream = AnswerStream() if session is None else session.open_stream()
+        connect(run)
+
+    def _response(
+        self, client: Client, session: Session | None, exchange: DirectExchange, result: Result | ProtocolError
+    ) -> Response:
+        body = self._direct.response(exchange, result)
+        if not isinstance(result, ProtocolError) or client.wants is not None:
+            return Response.of(200, body, None if session is None else session.id)
+        if isinstance(result, TooManyStreamsError):
+            return come_again(Response.of(result.status, body))
+        return Response.of(_STATUS.get(result.code, 200), body)
+
+
+def come_again(response: Response) -> Response:
+    """Return a refusal that says when to try again."""
+    return response._replace(headers=(*response.headers, (b"retry-after", b"%d" % AGAIN)))
+
+
+async def _give(response: Response) -> Response:
+    return response

@@ -1,0 +1,251 @@
+"""The endpoint of Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports).
+
+Takes requests as ASGI has them; answers POSTs by `answering`, and is where clients listen to their sessions, come back
+to what they missed, and end them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Final
+
+from ....mcp.errors import INVALID_REQUEST
+from ....state.budget import Budget
+from ...core.exchange import Peer
+from ...core.principal import ANONYMOUS, current
+from ...direct.keys import HANDED_OVER, WIRE
+from ...execution.streams import Streams, TooManyStreamsError
+from ...execution.watchdog import watched_loop
+from ...observability.instrumentation import is_observed
+from ...protocol.messages import error_response, read
+from .answering import Answering, come_again
+from .events import EventStream, Line, Response
+from .heads import read_head
+from .judging import NO_SESSION, Refused, judge_head
+from .sessions import Sessions
+from .uploads import Uploads
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from ...core.core import Core
+    from ...direct.keys import Wire
+    from ...direct.runs import Run
+    from .answering import Headers, Owner
+    from .heads import Allowed, Head
+    from .resumption.log import EventLog, Position
+    from .resumption.shared import Resumption
+    from .sessions import Session
+
+_CONFLICT: Final = Refused(409, "Conflict: Only one SSE stream is allowed per session", INVALID_REQUEST)
+
+_RESUMED: Final = 500
+"""Requests with `Last-Event-ID` that may be open."""
+
+_RESUMED_EACH: Final = 16
+"""How many of these one caller may have."""
+
+
+class HttpEndpoint:
+    """The endpoint.
+
+    Attributes:
+        take: Returns what answers a POST, of which the head and the body are read.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        hosts: Allowed,
+        origins: Allowed,
+        *,
+        most: int,
+        idle: float,
+        stateless: bool,
+        open_log: Callable[[], EventLog],
+        elsewhere: Resumption | None,
+    ) -> None:
+        """Take the server.
+
+        Args:
+            core: The server.
+            hosts: The hosts to answer.
+            origins: The origins to answer.
+            most: How many sessions may be open.
+            idle: Seconds after which a session ends that has no request under way.
+            stateless: Whether there are no sessions.
+            open_log: Returns the log of a new session of the caller.
+            elsewhere: Answers clients whose session is in another process.
+
+        Raises:
+            ValueError: A number is not positive.
+        """
+        self._core = core
+        self._hosts, self._origins = hosts, origins
+        self._stateless = stateless
+        self._sessions = Sessions(most, Budget.of(core.package.manifest), idle)
+        self._answering = Answering(core, self._sessions, open_log, stateless=stateless)
+        self._elsewhere = elsewhere
+        self._uploads = Uploads()
+        self._resumed = Streams(_RESUMED, _RESUMED_EACH)
+        self.take = self._answering.take
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None, None]:
+        """Answer requests during the block."""
+        async with self._core.lifespan():
+            self._core.publishers.append(self._sessions.publish)
+            self._core.streams.append(self._sessions.end_streams)
+            try:
+                with watched_loop(self._core.package.name):
+                    yield
+            finally:
+                self._core.publishers.remove(self._sessions.publish)
+                self._core.streams.remove(self._sessions.end_streams)
+                self._sessions.end_all()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if (run := scope.get(HANDED_OVER)) is not None:
+            await _serve(run, receive, send)
+            return
+        method = scope["method"]
+        head = judge_head(method, scope["headers"], self._hosts, self._origins, stateless=self._stateless)
+        owner = _owner(scope)
+        if isinstance(head, Refused):
+            is_lost = head.session is not None and self._sessions.of(head.session, owner) is None
+            await (NO_SESSION if is_lost else head).answer().send(send)
+        elif method == "POST":
+            await self._post(head, owner, scope, receive, send)
+        elif method == "GET":
+            await self._listen(head, owner, receive, send)
+        else:
+            await self._delete(head, owner, send)
+
+    def reads_raw(self) -> bool:
+        """Return whether requests may be answered as they are read: not if telemetry asks for their senders."""
+        return not is_observed()
+
+    def head(self, headers: Headers) -> Head | None:
+        """Return what the headers of a POST say that may be answered as it is read; `None` if it may not."""
+        return read_head(headers, self._hosts, self._origins)
+
+    async def _post(self, head: Head, owner: Owner, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a message, or those of a batch."""
+        wire: Wire | None = scope.get(WIRE)
+        is_there = wire is not None and wire.has_all_of(scope)
+        body = await self._uploads.read(receive, send, is_there=is_there)
+        if body is None:
+            return
+        if body.lstrip()[:1] == b"[" and self._answering.takes_batches(head, owner):
+            entries = [*read(body)]
+            if any(entry.message for entry in entries):
+                from ..batches import answer_batch
+
+                await answer_batch(entries, self, scope, receive, send)
+                return
+        serving: list[asyncio.Task[None]] = []
+        context = copy_context()  # in which no call is under way
+
+        def connect(run: Run) -> None:
+            task = _serve(run, receive, send)
+            serving.append(asyncio.create_task(task, context=context))
+
+        peer = _peer(head, scope) if is_observed() else None
+        response = await self.take(head, body, connect, owner, peer, scope["headers"])
+        if response is not None:
+            if wire is not None:
+                wire.hold_head()
+            await response.send(send)
+        else:
+            await serving[0]
+
+    async def _listen(self, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
+        """Answer a GET: a stream of what belongs to no request, or the rest of one that was broken off."""
+        last = head.last_event
+        if last is None:
+            await self._listen_on(None, head, owner, receive, send)
+            return
+        try:
+            with self._resumed.opened(current(over_http=True, user=ANONYMOUS)):
+                await self._listen_on(last, head, owner, receive, send)
+        except TooManyStreamsError as refusal:
+            await come_again(Response.of(refusal.status, error_response(None, refusal))).send(send)
+
+    async def _listen_on(self, last: str | None, head: Head, owner: Owner, receive: Receive, send: Send) -> None:
+        session = self._sessions.of(head.session, owner)
+        if session is None:
+            if last is None or self._elsewhere is None or not await self._elsewhere.answer(last, receive, send):
+                await NO_SESSION.answer().send(send)
+            return
+        if last is None and session.listening.is_connected:
+            await _CONFLICT.answer().send(send)
+            return
+        line = Line(send, session.id)
+        position = None if last is None else await session.log.find(last)
+        stream = session.listening if last is None else _find_stream(session, position)
+        telling = None
+        with session.in_use():
+            try:
+                if last is None:
+                    await stream.connect(line)
+                elif position is None:
+                    line.close()
+                else:
+                    await stream.resume(line, position)
+                if stream is session.listening:
+                    telling = asyncio.create_task(session.tell())
+                await line.serve(receive)
+            finally:
+                stream.disconnect(line)
+                if telling is not None:
+                    telling.cancel()
+                    await asyncio.wait((telling,))
+
+    async def _delete(self, head: Head, owner: Owner, send: Send) -> None:
+        """Answer a DELETE: the client ends its session."""
+        session = self._sessions.of(head.session, owner)
+        if session is None:
+            await NO_SESSION.answer().send(send)
+            return
+        self._sessions.end(session)
+        await Response.of(200, b"", session.id).send(send)
+
+
+async def _serve(run: Run, receive: Receive, send: Send) -> None:
+    """Answer a request on its stream, over the connection that it has come on."""
+    stream = run.stream
+    if stream is None:
+        raise RuntimeError("the request has no stream")
+    line = Line(send, stream.session)
+    try:
+        await stream.connect(line)
+        if await line.serve(receive) and not stream.is_kept:
+            run.cancel()
+    finally:
+        stream.disconnect(line)
+
+
+def _find_stream(session: Session, position: Position | None) -> EventStream:
+    """Return the stream of a message; what is kept of it, if it is answered."""
+    name = "" if position is None else position.stream
+    return session.streams.get(name) or EventStream(session.log, name, is_over=True)
+
+
+def _peer(head: Head, scope: Scope) -> Peer:
+    client = scope.get("client")
+    return Peer(None if client is None else (client[0], client[1]), head.session, scope.get("http_version", "1.1"))
+
+
+def _owner(scope: Scope) -> Owner:
+    """Return the principal of a request, as sessions are bound to it; `None` if it has no token."""
+    user = scope.get("user")
+    if user is None:
+        return None
+    from ....sdk.auth import AuthenticatedUser, authorization_context
+
+    return {**authorization_context(user)} if isinstance(user, AuthenticatedUser) else None

@@ -1,0 +1,52 @@
+"""The log of what was sent on the streams of a session, wherever it is kept.
+
+Takes messages as bytes; returns their ids, and the messages again after an id (MCP 2025-11-25, basic/transports,
+"Resumability and Redelivery").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+LISTENING: Final = "_"
+"""The name of the stream that is no request's: a session's own."""
+
+Sending: TypeAlias = Callable[[bytes, str], Awaitable[None]]
+"""Sends a message with its id."""
+
+
+class Position(NamedTuple):
+    """Where a message stands.
+
+    Attributes:
+        stream: Its stream.
+        number: Its number there.
+    """
+
+    stream: str
+    number: int
+
+
+class EventLog(Protocol):
+    """The log of one session."""
+
+    async def keep(self, stream: str, message: bytes | None, *, is_answer: bool = False) -> str:
+        """Keep a message as the next one of its stream, and return its id.
+
+        Args:
+            stream: The name of the stream.
+            message: The message; `None` is the start of the stream, to which clients can come back, too.
+            is_answer: Whether it is the last of its stream.
+
+        Returns:
+            The id; empty if the message could not be kept.
+        """
+        ...
+
+    async def find(self, last: str) -> Position | None:
+        """Return where a message of this session stands, by its id; `None` if nothing is known of it."""
+        ...
+
+    async def replay(self, position: Position, send: Sending) -> None:
+        """Send what came after a message on its stream."""
