@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from .primitives import Resource as Resource
     from .primitives import Template as Template
     from .server.core.context import Context as Context
+    from .server.embedding.server import PackageServer as PackageServer
+    from .server.embedding.server import build_server as build_server
     from .server.execution.around import HandlerCall as HandlerCall
     from .server.execution.around import Proceed as Proceed
     from .server.features.completion import Completing as Completing
@@ -95,8 +97,6 @@ if TYPE_CHECKING:
     from .server.observability.audit import CallRecord as CallRecord
     from .server.options import AppOptions as AppOptions
     from .server.options import ServerOptions as ServerOptions
-    from .server.server import PackageServer as PackageServer
-    from .server.server import build_server as build_server
     from .server.transports.http.asgi import package_app as package_app
     from .state.budget import BudgetExceeded as BudgetExceeded
     from .state.store import StateLost as StateLost
@@ -152,7 +152,7 @@ else:
             ".server.handlers.messages": ("Messages", "assistant", "user"),
             ".server.handlers.returns": ("MaybeAwaitable", "Reply", "Returns"),
             ".server.options": ("AppOptions", "ServerOptions"),
-            ".server.server": ("PackageServer", "build_server"),
+            ".server.embedding.server": ("PackageServer", "build_server"),
             ".state.budget": ("BudgetExceeded",),
             ".state.store": ("StateLost",),
         },

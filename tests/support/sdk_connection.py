@@ -15,8 +15,8 @@ from mcp_types import INTERNAL_ERROR, jsonrpc_message_adapter
 
 from stubwright_runtime.mcp.errors import UNWRITABLE
 from stubwright_runtime.server.core.core import Core
+from stubwright_runtime.server.embedding.server import PackageServer
 from stubwright_runtime.server.protocol.messages import error_response, read
-from stubwright_runtime.server.server import PackageServer
 
 
 class SdkConnection:

@@ -19,7 +19,7 @@ def main() -> None:
     registry: Any = importlib.import_module(f"{name}.registry")
     loading: Any = importlib.import_module("stubwright_runtime.server.handlers.loading")
     checking: Any = importlib.import_module("stubwright_runtime.server.handlers.check")
-    sdk: Any = importlib.import_module("stubwright_runtime.server.server")
+    sdk: Any = importlib.import_module("stubwright_runtime.server.embedding.server")
     package = registry.PACKAGE
     try:
         sdk.build_server(package, loading.Handwritten(path or package.handlers, package).load())

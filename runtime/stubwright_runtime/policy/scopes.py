@@ -5,7 +5,7 @@ Takes the manifest's scopes; says what a principal may use. Scopes may hold othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mcp.shared.uri_template import UriTemplate
 
     from ..package import Package
-    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
     from ..server.core.principal import Principal
 
 _SECTIONS: Final = ("tools", "resources", "resourceTemplates", "prompts")
@@ -114,24 +113,6 @@ class Scopes:
         """Return the first template that a URI fits, as for reading it."""
         fits = (template for template in self._package.templates if _parsed(template).match(uri) is not None)
         return "resourceTemplates", next(fits, "")
-
-
-class Listening:
-    """A middleware of the SDK: callers hear only of the resources that they may read, and are told which these are."""
-
-    def __init__(self, scopes: Scopes, principal: Callable[..., Principal]) -> None:
-        """Take the scopes, and what says who asks."""
-        self._scopes, self._principal = scopes, principal
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Pass a request on, without the resources that are not there for its sender."""
-        if ctx.method != "subscriptions/listen" or not (uris := _heard(ctx.params)):
-            return await call_next(ctx)
-        params: dict[str, Any] = {**(ctx.params or {})}
-        principal = self._principal(over_http=ctx.request is not None)
-        heard = [uri for uri in uris if not isinstance(uri, str) or self._scopes.reaches(principal, uri)]
-        params["notifications"] = {**params["notifications"], "resourceSubscriptions": heard}
-        return await call_next(replace(ctx, params=params))
 
 
 def _heard(params: object) -> Sequence[Any]:

@@ -7,3 +7,5 @@ from mcp.server.auth.middleware.bearer_auth import authorization_context as auth
 from mcp.server.auth.provider import AccessToken as AccessToken
 from mcp.server.auth.provider import TokenVerifier as TokenVerifier
 from mcp.server.auth.provider import principal_components as principal_components
+from mcp.server.auth.routes import build_resource_metadata_url as build_resource_metadata_url
+from mcp.server.auth.routes import create_protected_resource_routes as create_protected_resource_routes

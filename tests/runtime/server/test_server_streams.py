@@ -283,7 +283,7 @@ async def test_a_client_without_http_listens_so_often(package: ModuleType) -> No
     server = package.build_server(Handlers())
     streams = importlib.import_module("stubwright_runtime.server.execution.streams")
     assert (streams.LISTENERS, streams.LISTENERS_EACH) == (1000, 100)
-    server._subscriptions._streams = streams.Streams(10, 2)
+    server.core.listeners.streams = streams.Streams(10, 2)
     async with in_memory(server, STATELESS, {}) as wire:
         open_ = [wire.start("subscriptions/listen", **LISTEN) for _ in range(2)]
         await wire.noted("notifications/subscriptions/acknowledged", 2)

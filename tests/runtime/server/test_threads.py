@@ -19,8 +19,8 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from serving import asgi, piped
+from stubwright_runtime.server.embedding.server import PackageServer
 from stubwright_runtime.server.execution.threads import NoFreeThreadError, Threads
-from stubwright_runtime.server.server import PackageServer
 
 pytestmark = pytest.mark.anyio
 

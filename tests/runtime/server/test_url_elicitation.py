@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from packages import generate, imported, manifest, tool
 from server_fixture import HELLO, exchange, opened
 from serving import asgi, piped
-from stubwright_runtime.server.server import PackageServer
+from stubwright_runtime.server.embedding.server import PackageServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -139,6 +139,7 @@ class Core:
             LostStore(self.stamp),
             EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE, user),
             *_task_methods(self),
+            self.listeners,
             self._answer,
         )
 

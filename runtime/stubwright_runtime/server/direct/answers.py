@@ -13,7 +13,6 @@ from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
 from ...mcp.revisions import negotiate
 from ...observability.logs import log
 from ..core.core import LISTS
-from ..middlewares.in_flight import LISTENING
 from ..protocol.messages import error_response, to_json
 from ..protocol.outgoing import Outgoing
 from ..protocol.requests import STATELESS, invalid, unknown_method
@@ -136,8 +135,6 @@ class Direct:
                 return self._initialize(params)
             case "server/discover":
                 return self._discover(exchange.revision)
-            case method if method == LISTENING:
-                return await self._listen(exchange, params["notifications"])
         if not self._serves(exchange.method):
             raise unknown_method(exchange.method)
         if not exchange.is_shaken:
@@ -148,15 +145,6 @@ class Direct:
             else:
                 exchange.sender.wants.uris.discard(params["uri"])
         return {}
-
-    async def _listen(self, exchange: DirectExchange, wanted: Mapping[str, Any]) -> Result:
-        """Tell of changes on the stream of a request (MCP 2026-07-28, basic/utilities/subscriptions)."""
-        if exchange.id is None:
-            raise invalid()
-        listening = self._core.listeners.listen(
-            exchange.id, wanted, exchange.way.outgoing, over_http=exchange.over_http
-        )
-        return self._core.stamp(await listening, exchange.revision)
 
     def _serves(self, method: str) -> bool:
         """Tell whether a method of the handshake's era is served, by a part or here."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from ...mcp.revisions import Revision
 from ..core.principal import current, local
 from ..execution.streams import LISTENERS, LISTENERS_EACH, Streams
 from ..middlewares.expiry import own_seconds_left
+from ..middlewares.in_flight import LISTENING
 from ..protocol.changes import Telling
 from ..protocol.wants import check_subscriptions
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from ..core.core import Core
+    from ..core.exchange import Exchange, Rest, Result
     from ..core.lists import Change, Kind
     from ..protocol.outgoing import Notifier
 
@@ -61,6 +64,15 @@ class Listeners:
         self._open: set[Telling] = set()
         core.publishers.append(self._hear)
         core.streams.append(self._end)
+
+    async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
+        """Answer `subscriptions/listen`, as a step of the server."""
+        is_ours = exchange.method == LISTENING and Revision.of(exchange.revision).has("stateless")
+        if exchange.id is None or not is_ours or not exchange.is_admissible:
+            return await rest(exchange)
+        wanted, notifier = (exchange.params or {})["notifications"], cast("Notifier", exchange.channel())
+        listening = self.listen(exchange.id, wanted, notifier, over_http=exchange.over_http)
+        return self._core.stamp(await listening, exchange.revision)
 
     async def listen(
         self,

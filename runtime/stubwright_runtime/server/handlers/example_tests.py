@@ -128,7 +128,7 @@ async def _call(package: Package, handlers: object, example: Example) -> CallToo
     import mcp
     from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-    from .. import server
+    from ..embedding import server
 
     params = CallToolRequestParams(name=example.tool.name, arguments=example.given["input"])
     failures: list[Exception] = []

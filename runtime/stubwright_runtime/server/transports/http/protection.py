@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 
-from ....sdk.http import build_resource_metadata_url, create_protected_resource_routes
+from ....sdk.auth import build_resource_metadata_url, create_protected_resource_routes
 from .authentication import Authentication
 
 if TYPE_CHECKING:

@@ -14,22 +14,23 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.methods import validate_client_request
 from pydantic import BaseModel, ValidationError
 
-from ..mcp.errors import INVALID_PARAMS, ProtocolError
-from ..mcp.revisions import Revision
-from ..mcp.vocabulary import LOG_LEVELS, LogLevel
-from ..sdk.http import MCP_SESSION_ID_HEADER
-from .core.exchange import Peer
-from .protocol.outgoing import UnreachableError
+from ...mcp.errors import INVALID_PARAMS, ProtocolError
+from ...mcp.revisions import Revision
+from ...mcp.vocabulary import LOG_LEVELS, LogLevel
+from ...sdk.requests import MCP_SESSION_ID_HEADER
+from ..core.exchange import Peer
+from ..protocol.outgoing import UnreachableError
+from .connections import Notification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
-    from .core.context import Channel
-    from .core.core import Core
-    from .core.exchange import Exchange, Result
-    from .features.subscriptions import Subscriptions
-    from .features.url_elicitation import UrlQuestions
+    from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ..core.context import Channel
+    from ..core.core import Core
+    from ..core.exchange import Exchange, Result
+    from ..features.url_elicitation import UrlQuestions
+    from .connections import Connections
 
 _Result = TypeVar("_Result", bound=BaseModel)
 
@@ -37,10 +38,10 @@ _Result = TypeVar("_Result", bound=BaseModel)
 class Adapter:
     """The middleware of the SDK that answers what the server's parts serve."""
 
-    def __init__(self, core: Core, subscriptions: Subscriptions) -> None:
+    def __init__(self, core: Core, connections: Connections) -> None:
         """Take the server, and the connections of its clients."""
         self._core = core
-        self._subscriptions = subscriptions
+        self._connections = connections
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Answer a request; the SDK and the middlewares below answer what no part serves."""
@@ -54,7 +55,7 @@ class Adapter:
                 raise ProtocolError(INVALID_PARAMS, "Invalid request parameters", "") from error
             return cast("Result", result)
 
-        exchange = SdkExchange(ctx, self._core, self._subscriptions)
+        exchange = SdkExchange(ctx, self._core, self._connections)
         try:
             return cast("HandlerResult", await self._core.answering(rest)(exchange))
         except ProtocolError as error:
@@ -71,7 +72,7 @@ class SdkExchange:
 
     ctx: ServerRequestContext[Any, Any]
     _core: Core
-    _subscriptions: Subscriptions
+    _connections: Connections
 
     @property
     def method(self) -> str:
@@ -127,7 +128,7 @@ class SdkExchange:
 
     def channel(self) -> Channel:
         """Return the way to its sender."""
-        return SdkChannel(self.ctx, self._subscriptions, self._core.input_requests.urls)
+        return SdkChannel(self.ctx, self._connections, self._core.input_requests.urls)
 
     def with_params(self, params: Mapping[str, Any]) -> SdkExchange:
         """Return the same with other parameters."""
@@ -140,16 +141,12 @@ def client_of(ctx: ServerRequestContext[Any, Any]) -> tuple[str, str] | None:
     return None if params is None else (params.client_info.name, params.client_info.version)
 
 
-class _Notification(types.Notification[Any, str]):
-    """A notification as it goes on the wire."""
-
-
 @dataclass(frozen=True, slots=True)
 class SdkChannel:
     """The way to the caller of one request, on the stream that carries its response."""
 
     _ctx: ServerRequestContext[Any, Any]
-    _subscriptions: Subscriptions
+    _connections: Connections
     _urls: UrlQuestions | None = None
 
     @property
@@ -180,7 +177,7 @@ class SdkChannel:
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Tell it something on the stream of the request."""
-        notification = cast("types.ServerNotification", _Notification(method=method, params=params))
+        notification = cast("types.ServerNotification", Notification(method=method, params=params))
         await self._ctx.session.send_notification(notification, related_request_id=self._ctx.request_id)
 
     async def tell(self, notification: types.Notification[Any, Any]) -> None:
@@ -207,7 +204,7 @@ class SdkChannel:
 
     async def subscribe(self, uri: str) -> None:
         """Tell it of changes of a resource, too."""
-        self._subscriptions.subscribe(self._ctx, uri)
+        self._connections.subscribe(self._ctx, uri)
 
     async def progress(self, done: float, total: float | None, message: str | None) -> None:
         """Send a progress notification."""
@@ -215,7 +212,7 @@ class SdkChannel:
 
     def wants(self, level: LogLevel) -> bool:
         """Tell whether it wants messages of this level."""
-        wanted = self._subscriptions.level(self._ctx)
+        wanted = self._connections.level(self._ctx)
         return wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None) -> None:

@@ -12,29 +12,29 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from ..mcp.revisions import Revision
-from ..observability.logs import redact_library_logs
-from ..sdk.server import NotificationOptions, Server
-from ..state.store import MEMORY
+from ...mcp.revisions import Revision
+from ...observability.logs import redact_library_logs
+from ...sdk.server import NotificationOptions, Server
+from ...state.store import MEMORY
+from ..core.building import build_core
+from ..core.core import LISTS
+from ..execution.threads import THREADS
+from ..middlewares.expiry import end_stream_in_time
+from ..old_names import find_mirrored_schema
+from ..protocol.parameters import HANDSHAKE_TASKS, STATELESS_TASKS
+from ..protocol.requests import find_size_fault
 from .adapter import Adapter
-from .core.building import build_core
-from .core.core import LISTS
-from .execution.threads import THREADS
-from .features.subscriptions import Subscriptions
-from .middlewares.expiry import end_stream_in_time
-from .old_names import find_mirrored_schema
-from .protocol.parameters import HANDSHAKE_TASKS, STATELESS_TASKS
-from .protocol.requests import find_size_fault
+from .connections import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from ..package import Package
-    from ..sdk.requests import CallNext, HandlerResult, ServerRequestContext
-    from ..sdk.server import InitializationOptions
-    from .core.core import Core
-    from .core.lists import ResourceSwitches, Switches
-    from .observability.audit import Audit
+    from ...package import Package
+    from ...sdk.requests import CallNext, HandlerResult, ServerRequestContext
+    from ...sdk.server import InitializationOptions
+    from ..core.core import Core
+    from ..core.lists import ResourceSwitches, Switches
+    from ..observability.audit import Audit
 
 _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
@@ -114,7 +114,7 @@ class PackageServer(Server[Any]):
         package = core.package
         info = package.manifest["server"]
         self.core = core
-        self._subscriptions = subscriptions = Subscriptions(core.changes, core.listeners.streams)
+        connections = Connections(core.changes)
         super().__init__(
             info["name"],
             version=info["version"],
@@ -125,38 +125,33 @@ class PackageServer(Server[Any]):
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if info.get("icons") else None,
             lifespan=core.lifespan,
             get_tool_input_schema=self._input_schema,
-            on_subscriptions_listen=subscriptions.listen,
+            on_subscriptions_listen=_admit_listening,
         )
         self.package = package
         self.failures = core.failures
         self.tools, self.prompts, self.resources = core.tools, core.prompts, core.resources
-        core.publishers.append(subscriptions.publish)
-        core.streams.append(subscriptions.end)
+        core.publishers.append(connections.publish)
         served = [method for method, name in LISTS.items() if name in core.lists]
         for method in (*served, *core.methods):
             parameters, placeholder = _ADMITTED[method]
             self.add_request_handler(method, parameters, _admit(placeholder))
         # The parameter `on_set_logging_level` warns on standard error; revisions up to 2025-11-25 want the method.
-        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, subscriptions.set_level)
+        self.add_request_handler("logging/setLevel", types.SetLevelRequestParams, connections.set_level)
         if "resources" in core.lists:
-            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
-        self.add_notification_handler("notifications/initialized", types.NotificationParams, subscriptions.tell)
+            self.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, connections.unsubscribe)
+        self.add_notification_handler("notifications/initialized", types.NotificationParams, connections.tell)
         # The core starts the spans, whichever way a message comes.
         self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(end_stream_in_time)
-        self.adapter = Adapter(core, subscriptions)
+        self.adapter = Adapter(core, connections)
         self.middleware.append(self.adapter)
         self.middleware.append(_limit_handshake)
         self.middleware.append(_refuse_second_handshake)
-        self.middleware.append(subscriptions.greet)
+        self.middleware.append(connections.greet)
         if core.tasks is not None:
             for method in HANDSHAKE_TASKS:
                 self.add_request_handler(method, types.RequestParams, _admit(types.EmptyResult()))
             self.middleware.append(_admit_about_task)
-        if core.scopes is not None:
-            from ..policy.scopes import Listening
-
-            self.middleware.append(Listening(core.scopes, core.principal))
         redact_library_logs()
 
     async def complete(self, elicitation: str) -> bool:
@@ -215,6 +210,10 @@ async def _refuse_second_handshake(ctx: ServerRequestContext[Any, Any], call_nex
         text = "The connection is initialized already; send initialize once, as its first request"
         raise MCPError(types.INVALID_REQUEST, text)
     return await call_next(ctx)
+
+
+async def _admit_listening(_ctx: object, _params: object) -> types.SubscriptionsListenResult:
+    raise RuntimeError("subscriptions/listen is answered by the core")
 
 
 def _admit(placeholder: types.Result) -> Callable[[object, object], Awaitable[types.Result]]:
