@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from database_mcp.registry import PACKAGE
+from stubwright_runtime.generated import Examples
 
-EXAMPLES: Final = PACKAGE.examples()
+EXAMPLES: Final = Examples(PACKAGE)
 
 
 def pytest_generate_tests(metafunc: Any) -> None:

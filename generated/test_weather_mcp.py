@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from stubwright_runtime.generated import Examples
 from weather_mcp.registry import PACKAGE
 
-EXAMPLES: Final = PACKAGE.examples()
+EXAMPLES: Final = Examples(PACKAGE)
 
 
 def pytest_generate_tests(metafunc: Any) -> None:

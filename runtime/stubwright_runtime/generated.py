@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from .server.handlers.content import image as image
     from .server.handlers.content import link as link
     from .server.handlers.content import text as text
+    from .server.handlers.example_tests import Examples as Examples
     from .server.handlers.messages import Messages as Messages
     from .server.handlers.messages import assistant as assistant
     from .server.handlers.messages import user as user
@@ -140,6 +141,7 @@ else:
             ".server.core.context": ("Context",),
             ".server.features.elicitation": ("Ask",),
             ".server.handlers.check": ("optional",),
+            ".server.handlers.example_tests": ("Examples",),
             ".server.features.handles": (
                 "CallHandles",
                 "Handle",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from .models.base import Model, Root
-    from .server.handlers.example_tests import Examples
 
 _OURS: Final = "stubwright"
 
@@ -329,12 +328,6 @@ class Package:
     def has_scopes(self) -> bool:
         """Whether anything requires scopes, or scopes include others."""
         return "scopes" in self.policies or bool((self.manifest.get("auth") or {}).get("scopes"))
-
-    def examples(self) -> Examples:
-        """Return the examples of all tools, to be run as tests of the handlers."""
-        from .server.handlers.example_tests import Examples
-
-        return Examples(self)
 
     def data(self, path: str) -> bytes:
         """Read a file of the package.
