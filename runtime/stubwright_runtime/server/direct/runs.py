@@ -54,6 +54,12 @@ class Run:
             self.is_moved = True
             self._move(self)
 
+    def release(self) -> None:
+        """Close the connection of its stream, so that its client comes back for the answer."""
+        self.move()
+        if self.stream is not None:
+            self.stream.release()
+
     def end(self) -> None:
         """Note that it has ended, so that it cannot be cancelled any more."""
         self._has_ended = True

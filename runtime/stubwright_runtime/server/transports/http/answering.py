@@ -216,12 +216,12 @@ class Answering:
             return None
         called, package = message["params"]["name"], self._core.package
         name = package.resolve_alias(called)
-        if not self._core.shows_tool(name):
+        if name not in package.tools:
             return None
         definition = package.tools[name].definition["inputSchema"]
         if name not in self._mirroring:
             self._mirroring[name] = HEADER in json.dumps(definition)
-        if not self._mirroring[name]:
+        if not self._mirroring[name] or not self._core.shows_tool(name):
             return None
         schema = find_mirrored_schema(definition, package.aliases.get(called), mirrors=head.mirrors)
         return None if schema is None else find_mirror_fault(schema, message["params"].get("arguments") or {}, headers)
@@ -251,7 +251,9 @@ class Answering:
             session.note_end = self._core.instrumentation.begin_session(exchange)
         elif fault is None:
             self._moments.begin(run)
-        expiry = self._release_in_time(session, run)
+        left = own_seconds_left() if session is not None and session.is_resumable else None
+        # As long as the caller's token holds; what was called goes on, and its answer is kept for the client.
+        expiry = None if left is None else asyncio.get_running_loop().call_later(left, run.release)
         try:
             with nullcontext() if session is None else session.in_use():
                 result = await self._result(exchange, session, run)
@@ -302,11 +304,6 @@ class Answering:
             elif session is not None:
                 await session.listening.send(text)
 
-        def release() -> None:
-            run.move()
-            if run.stream is not None:
-                run.stream.release()
-
         params = message.get("params")
         channel = DirectChannel(
             client,
@@ -315,21 +312,9 @@ class Answering:
             self._core.input_requests.urls,
             connection=None if session is None else session.connection,
             session=None if session is None else session.id,
-            release=release if session is not None and session.is_resumable else None,
+            release=run.release if session is not None and session.is_resumable else None,
         )
         return DirectExchange(message["method"], params, run.id, True, client, channel, peer, fault)
-
-    def _release_in_time(self, session: Session | None, run: Run) -> asyncio.TimerHandle | None:
-        """Close the stream of a request with its caller's token, if the client can come back for the answer."""
-        if session is None or not session.is_resumable or (left := own_seconds_left()) is None:
-            return None
-
-        def release() -> None:
-            run.move()
-            if run.stream is not None:
-                run.stream.release()
-
-        return asyncio.get_running_loop().call_later(left, release)
 
     def _move(self, run: Run, session: Session | None, connect: Callable[[Run], object]) -> None:
         """Have a request answered on a stream."""

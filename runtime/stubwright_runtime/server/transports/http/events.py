@@ -213,6 +213,8 @@ class EventStream:
         """Send what comes over a connection, from now on."""
         self._line = line
         await line.begin()
+        if self.is_over:
+            self._give_up()
 
     async def resume(self, line: Line, position: Position) -> None:
         """Send what came after a message, and what comes, over a connection in place of the last one.
@@ -305,6 +307,11 @@ class AnswerStream(EventStream):
         """Close the stream."""
         super().end()
         self._ended()
+
+    def disconnect(self, line: Line) -> None:
+        """Note that a connection is not there any more; what it was to be sent is only kept."""
+        self._waiting = None
+        super().disconnect(line)
 
     async def send(self, message: bytes) -> None:
         """Send a message, after the event that says where to come back."""
