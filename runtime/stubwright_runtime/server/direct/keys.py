@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-HANDED_OVER: Final = "stubwright.run"
+RUN: Final = "stubwright.run"
 """The run of a request that is under way, and whose stream gets this connection."""
 
 WIRE: Final = "stubwright.wire"

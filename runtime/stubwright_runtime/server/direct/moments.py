@@ -1,4 +1,4 @@
-"""Requests that are given a moment, and handed over when it is over.
+"""Requests that are given a moment, and a stream when it is over.
 
 Takes runs as they begin and end; one timer watches over all of them, since most end long before it goes off.
 """
@@ -22,7 +22,7 @@ class Moments:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, run: Run) -> None:
-        """Hand a run over in a moment, unless `end` is called before."""
+        """Move a run to a stream in a moment, unless `end` is called before."""
         loop = asyncio.get_running_loop()
         self._ends[run] = loop.time() + self._seconds
         if self._timer is None:
@@ -33,7 +33,7 @@ class Moments:
         self._ends.pop(run, None)
 
     def _look(self) -> None:
-        """Hand over what has had its moment, and come back for the others."""
+        """Move what has had its moment, and come back for the others."""
         loop = asyncio.get_running_loop()
         now, self._timer = loop.time(), None
         for run, at in [*self._ends.items()]:  # in the order in which they end

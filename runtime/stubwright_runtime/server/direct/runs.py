@@ -60,6 +60,13 @@ class Run:
         if self.stream is not None:
             self.stream.release()
 
+    def abandon(self) -> None:
+        """Note that its client has gone before its stream had a connection; if it cannot come back, cancel it."""
+        if self.stream is not None and self.stream.is_kept:
+            self.stream.abandon()
+        else:
+            self.cancel()
+
     def end(self) -> None:
         """Note that it has ended, so that it cannot be cancelled any more."""
         self._has_ended = True

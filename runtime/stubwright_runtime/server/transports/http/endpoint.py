@@ -15,7 +15,7 @@ from ....mcp.errors import INVALID_REQUEST
 from ....state.budget import Budget
 from ...core.exchange import Peer
 from ...core.principal import ANONYMOUS, current
-from ...direct.keys import HANDED_OVER, WIRE
+from ...direct.keys import RUN, WIRE
 from ...execution.streams import Streams, TooManyStreamsError
 from ...execution.watchdog import watched_loop
 from ...observability.instrumentation import is_observed
@@ -110,7 +110,7 @@ class HttpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if (run := scope.get(HANDED_OVER)) is not None:
+        if (run := scope.get(RUN)) is not None:
             await _serve(run, receive, send)
             return
         method = scope["method"]

@@ -308,9 +308,13 @@ class AnswerStream(EventStream):
         super().end()
         self._ended()
 
-    def disconnect(self, line: Line) -> None:
-        """Note that a connection is not there any more; what it was to be sent is only kept."""
+    def abandon(self) -> None:
+        """Note that there will be no first connection: what it was to be sent is only kept."""
         self._waiting = None
+
+    def disconnect(self, line: Line) -> None:
+        """Note that a connection is not there any more, even if it never began."""
+        self.abandon()
         super().disconnect(line)
 
     async def send(self, message: bytes) -> None:

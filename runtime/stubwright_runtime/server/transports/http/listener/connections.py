@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from .....observability.logs import Tally, log
 from .....values.json import is_list
-from ....direct.keys import HANDED_OVER, WIRE
+from ....direct.keys import RUN, WIRE
 from .direct import CLOSE, DirectReader
 
 if TYPE_CHECKING:
@@ -330,13 +330,12 @@ class Connection(asyncio.Protocol):
             self.transport.close()
         self.on_response_complete()
 
-    def hand_over(self, data: bytes, run: Run) -> None:
+    def connect_run(self, data: bytes, run: Run) -> None:
         """Have uvicorn read a request whose run goes on."""
-        context = self._context.copy()  # in which no call is under way
-        if self._is_lost and self._all.endpoint is not None:
-            context.run(self.start, self._all.endpoint.answer_nobody(data, run))
+        if self._is_lost:
+            run.abandon()
         else:
-            context.run(self.feed, data, {HANDED_OVER: run})
+            self._context.copy().run(self.feed, data, {RUN: run})  # in which no call is under way
 
     def shutdown(self) -> None:
         """Close when the answer that is due is sent."""

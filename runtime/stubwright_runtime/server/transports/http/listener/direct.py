@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from .....observability.logs import log, named_after
-from ....direct.keys import HANDED_OVER
 from ....toolsets import HEADER
 from .. import heads
 from ..events import Response
@@ -19,8 +18,6 @@ from .posts import END, LARGEST, read_post
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
-
-    from starlette.types import Message
 
     from ....direct.runs import Run
     from ..endpoint import HttpEndpoint
@@ -78,37 +75,6 @@ class Endpoint:
         said = self.direct.head(post.headers) if post is not None and is_whole else None
         return None if post is None or said is None else Known(said, post.length)
 
-    async def answer_nobody(self, data: bytes, run: Run) -> None:
-        """Have a request end whose run goes on, and whose client is gone."""
-        head, _, body = data.partition(END)
-        post = read_post(head, self._path.encode())
-        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive() -> Message:
-            return messages.pop() if messages else {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            """Drop what is said: the client is gone."""
-
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": "POST",
-            "scheme": "http",
-            "path": self._path,
-            "raw_path": self._path.encode(),
-            "root_path": "",
-            "query_string": b"",
-            "headers": [] if post is None else [*post.headers],
-            "server": None,
-            "client": None,
-            "state": {},
-            HANDED_OVER: run,
-        }
-        with named_after(self.package):
-            await self.direct(scope, receive, send)
-
 
 class Line(Protocol):
     """A connection, as far as it is needed here."""
@@ -130,7 +96,7 @@ class Line(Protocol):
     async def respond(self, response: Response) -> None:
         """Answer the request."""
 
-    def hand_over(self, data: bytes, run: Run) -> None:
+    def connect_run(self, data: bytes, run: Run) -> None:
         """Have uvicorn read a request whose run goes on."""
 
 
@@ -199,7 +165,7 @@ class DirectReader:
         if body.lstrip()[:1] == b"[":  # a batch, which the endpoint takes apart
             self._give_back(data)
             return
-        answering = self._endpoint.direct.take(head, body, partial(self._hand_over, data))
+        answering = self._endpoint.direct.take(head, body, partial(self._connect, data))
         self._stop_holding()
         self.is_answering = True
         self._line.hear()
@@ -218,9 +184,9 @@ class DirectReader:
         self.is_answering = False
         self._go_on()
 
-    def _hand_over(self, data: bytes, run: Run) -> None:
+    def _connect(self, data: bytes, run: Run) -> None:
         self.is_answering = False
-        self._line.hand_over(data, run)
+        self._line.connect_run(data, run)
         self._go_on()
 
     def _go_on(self) -> None:
