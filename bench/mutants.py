@@ -34,7 +34,8 @@ ROOMS: Final = {
     "runtime/stubwright_runtime/policy": "tests/runtime/policy tests/compile/test_binds.py "
     "--deselect tests/runtime/policy/test_policy_limits.py::test_ten_thousand_calls_of_64_clients",
     "runtime/stubwright_runtime/state": " ".join(
-        f"{_STATE}{name}.py" for name in ("sealing", "state_stores", "state_rollback", "state_budget", "state_outages")
+        f"{_STATE}{name}.py"
+        for name in ("sealing", "rosters", "state_stores", "state_rollback", "state_budget", "state_outages")
     )
     + f" --deselect {_STATE}state_outages.py::test_whatever_stands_in_redis_is_no_internal_error",
     "runtime/stubwright_runtime/server/core": " ".join(
@@ -52,7 +53,8 @@ ROOMS: Final = {
         )
     ),
     "runtime/stubwright_runtime/schema": f"{_SERVER}server_validation.py tests/runtime/schema -k 'not stdio'",
-    "generator/stubwright/project/files": "tests/project/test_tree.py tests/project/test_user_cache.py",
+    "generator/stubwright/project/files": "tests/project/test_disk.py tests/project/test_tree.py "
+    "tests/project/test_user_cache.py tests/project/test_lost_lock.py",
     "generator/stubwright/diff/subsumption": "tests/diff/test_hedges.py tests/diff/test_subsumption.py "
     "tests/diff/test_witnesses.py tests/diff/test_unions.py --deselect tests/diff/test_unions.py::test_random_unions",
 }

@@ -24,7 +24,7 @@ def test_a_file_of_64_mib_and_less_is_read_whole(size: int, tmp_path: Path) -> N
 def test_a_file_of_more_than_64_mib_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     os.truncate(tmp_path / "a", MOST + 1)
-    with pytest.raises(OSError, match="^it is larger than 64 MiB$"):
+    with pytest.raises(OSError, match=r"^it is larger than 64 MiB$"):
         disk.Disk().read(str(tmp_path / "a"))
 
 

@@ -17,6 +17,7 @@ LOCAL = local(())
 ANN = Principal("token", "https://a", "ann", claims={"level": 3})
 BOB = Principal("token", "https://a", "bob")
 LEVEL = {"type": "integer", "maximum": 5}
+ACCEPTS = {"type": "object", "properties": {"level": LEVEL, "text": True}, "required": ["level", "text"]}
 CLAIM = {"claim": "level", "schema": LEVEL}
 BOTH = {**CLAIM, "local": {"env": "LEVEL"}}
 VARIABLE = {"env": "LEVEL", "schema": LEVEL}
@@ -28,10 +29,9 @@ class Bound:
 
     name = "rise"
     package = SimpleNamespace(asserts_formats=False)
-    accepts = {"type": "object", "properties": {"level": LEVEL, "text": True}, "required": ["level", "text"]}
 
     def __init__(self, binding: Any) -> None:
-        self.extension = {"bind": {"level": binding}}
+        self.accepts, self.extension = ACCEPTS, {"bind": {"level": binding}}
 
 
 async def call(binding: Any, principal: Principal) -> Any:

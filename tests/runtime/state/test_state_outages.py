@@ -396,12 +396,17 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
 
 async def fail(found: Outages, error: Exception) -> bool:
     """Let an exchange fail, and tell whether it was tried at all."""
-    tried = False
-    with pytest.raises(StateLost):
+    is_tried = False
+
+    async def ask() -> None:
+        nonlocal is_tried
         async with found.exchange(writes=False):
-            tried = True
+            is_tried = True
             raise error
-    return tried
+
+    with pytest.raises(StateLost):
+        await ask()
+    return is_tried
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
