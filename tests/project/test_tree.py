@@ -185,29 +185,45 @@ def test_pruning_removes_manifests_that_are_gone(tmp_path: Path) -> None:
     assert list(journal.read_lock(tmp_path).manifests) == [MANIFEST]
 
 
-@pytest.mark.parametrize("why", [OSError(28, "No space left on device"), KeyboardInterrupt("No space left")])
-def test_nothing_changes_when_the_disk_is_full_or_a_person_interrupts(
-    why: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, {"p/a.py": "1"})
-    before = {**contents(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()}
+def fail_staging(number: int, why: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let staging fail at one file: the lock is the first, and then they come in their order."""
     opened = os.fdopen
     calls = 0
 
     def full(handle: int, mode: str) -> object:
         nonlocal calls
         calls += 1
-        if calls == 2:
+        if calls == number:
             os.close(handle)
             raise why
         return opened(handle, mode)
 
     monkeypatch.setattr(os, "fdopen", full)
+
+
+@pytest.mark.parametrize("why", [OSError(28, "No space left on device"), KeyboardInterrupt("No space left")])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_nothing_changes_when_the_disk_is_full_or_a_person_interrupts(
+    number: int, why: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"p/a.py": "1"})
+    before = {**contents(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()}
+    fail_staging(number, why, monkeypatch)
     with pytest.raises(type(why), match="No space left"):
-        write(tmp_path, {"p/a.py": "2", "p/new/b.py": "3"})
+        write(tmp_path, {"p/a.py": "2", "p/new/deep/b.py": "3"})
     monkeypatch.undo()
     assert {**contents(tmp_path), lock.NAME: (tmp_path / lock.NAME).read_text()} == before
     assert not (tmp_path / "p/new").exists()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_output_folder_that_cannot_be_filled_is_not_left_there(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_staging(number, OSError(28, "No space left on device"), monkeypatch)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "new/out", {"p/a.py": "1", "q/b.py": "2"})
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_fresh_means_the_same_options_and_untouched_files(tmp_path: Path) -> None:

@@ -250,6 +250,30 @@ async def test_the_key_is_found(published: list[Any], kid: str | None) -> None:
     assert await found.tokens().verify_token(Key(kid, private=ONE.private).sign(_good())) is not None
 
 
+OF_EACH_KIND = [
+    Key(None, "RS256"),
+    Key(None, "ES256", ec.generate_private_key(ec.SECP256R1())),
+    Key(None, "ES384", ec.generate_private_key(ec.SECP384R1())),
+    Key(None, "ES512", ec.generate_private_key(ec.SECP521R1())),
+    Key(None, "EdDSA", ed25519.Ed25519PrivateKey.generate()),
+]
+
+
+@pytest.mark.parametrize("key", OF_EACH_KIND, ids=lambda key: key.algorithm)
+@pytest.mark.parametrize("kid", [None, "same"])
+async def test_a_key_is_told_from_others_by_its_type_and_curve(key: Key, kid: str | None) -> None:
+    """Several keys may have no identifier, or one and the same (RFC 7517, 4.5)."""
+    found = Issuer()
+    named = {} if kid is None else {"kid": kid}
+    jwks = [{**each.jwk(), **named} for each in OF_EACH_KIND]
+    for jwk in jwks:
+        del jwk["alg"]
+    found.have(*jwks)
+    assert await found.tokens().verify_token(key.sign(_good(), **named)) is not None
+    found.have(*(jwk for each, jwk in zip(OF_EACH_KIND, jwks, strict=True) if each is not key))
+    assert await found.tokens().verify_token(key.sign(_good(), **named)) is None
+
+
 @pytest.mark.parametrize(
     "published",
     [

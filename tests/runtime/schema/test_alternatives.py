@@ -201,6 +201,24 @@ def test_the_reckoning_is_quicker_than_what_it_reckons() -> None:
     assert cost_of(wide).count_visits({str(number): {"a": {}, "z": {}} for number in range(1000)}, 10**9) < 10_000
 
 
+def test_all_errors_are_asked_for_up_to_so_many_visits() -> None:
+    tree, value = cost_of(trees.schema()), trees.tree(8, {"kind": "z"})
+    visits = tree.count_visits(value, 10**9, remembering=False)
+    assert visits > 2_000
+    assert [tree.has_few_reasons(value, visits - 2_000 + more) for more in (-1, 0, 1)] == [False, True, True]
+    flat = cost_of({"type": "object"})
+    assert not flat.multiplies
+    assert flat.has_few_reasons({"a": [1] * 10_000}, 0)
+
+
+@pytest.mark.parametrize(("pattern", "key", "matches"), [("^a", "a", True), ("^a", "b", False), ("(", "b", True)])
+def test_a_pattern_counts_for_the_keys_that_it_matches(pattern: str, key: str, matches: bool) -> None:
+    """One that the validator does not take may match anything."""
+    inner = {"allOf": [{"type": "object"}] * 3}
+    cost = cost_of({"patternProperties": {pattern: inner}})
+    assert cost.count_visits({key: {}}, 10**9) == (1 + 4 if matches else 1)
+
+
 def test_reckoning_runs_no_pattern_for_ever() -> None:
     schema = {**trees.schema(), "patternProperties": {"^(a+)+$": {"$ref": "#/$defs/Node"}}}
     assert Validator(schema).find_errors({"node": {"kind": "z"}, "a" * 60 + "!": 1}) == [

@@ -345,7 +345,9 @@ async def test_what_was_cleaned_is_counted(package: Any, handlers: Any) -> None:
     async with mcp.Client(package.build_server(handlers(), audit=records.append)) as client:
         await client.call_tool("ok", {"x": 7})
         await client.call_tool("ok", {"x": 8})
-    assert [each.cleaned for each in records] == [1, 0]
+        with pytest.raises(mcp.MCPError):
+            await client.call_tool("unknown")
+    assert [(each.tool, each.cleaned) for each in records] == [("ok", 1), ("ok", 0), ("unknown", 0)]
 
 
 async def test_large_arguments_are_left_out(package: Any, handlers: Any) -> None:

@@ -668,6 +668,21 @@ async def test_tools_are_declared_where_there_are_some(tmp_path: Any) -> None:
                 assert (await refusal(made.call_tool("one"))).message == "Unknown tool: one"
 
 
+@pytest.mark.parametrize("kind", ["tools", "resources", "prompts", "completions"])
+@pytest.mark.parametrize("value", [True, False, None])
+async def test_a_capability_without_entries_is_there_if_the_manifest_declares_it(
+    kind: str, value: bool | None, tmp_path: Any
+) -> None:
+    prompts = [{"name": "p", "stubwright": {"messages": [{"text": "hi"}]}}]
+    other: dict[str, Any] = manifest([], name="bare", prompts=prompts) if kind == "tools" else manifest([tool("one")])
+    said = {} if value is None else {"capabilities": {kind: value}}
+    name = generate(tmp_path, {**other, "server": {"name": "bare", "version": "1", **said}})
+    with imported(tmp_path, name) as package:
+        for era in ("legacy", "auto"):
+            async with mcp.Client(package.build_server(SimpleNamespace(one=lambda args, ctx: "1")), mode=era) as made:
+                assert (getattr(made.server_capabilities, kind) is not None) is (value is True)
+
+
 # What is kept for clients that come back
 
 

@@ -27,6 +27,7 @@ from server_fixture import exchange
 from stubwright_runtime.server.core.content_blocks import block
 from stubwright_runtime.server.core.sanitizing import encode_json, repair_unicode, sanitize
 from stubwright_runtime.server.handlers.content import embedded, link, text
+from stubwright_runtime.server.handlers.returns import Reply
 from stubwright_runtime.values.sanitizing import Cleaned, clean
 
 if TYPE_CHECKING:
@@ -231,6 +232,22 @@ def handlers() -> Any:
         prompt_told=lambda args, ctx: [PromptMessage(role="user", content=plain(None, None)[1]), DIRTY],
         read_r=lambda ctx: contents,
     )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("default", EXTENTS)
+async def test_structured_content_without_a_schema_is_cleaned_as_the_policy_has_it(
+    packages: dict[str, ModuleType], era: str, default: str
+) -> None:
+    names = {"plain": default, **{f"plain_{own}": own for own in EXTENTS}}
+    reply = Reply("said", structured={DIRTY: [DIRTY, "\ud800"]})
+    own = SimpleNamespace(**{**vars(handlers()), **dict.fromkeys(names, lambda args, ctx: reply)})
+    server = packages[default].build_server(own)
+    for name, extent in names.items():
+        [result] = await exchange(server, era, ("tools/call", {"name": name}))
+        word = "ab" if extent == "all" else DIRTY
+        assert result["structuredContent"] == {word: [word, "\ufffd"]}, name
 
 
 @pytest.mark.anyio

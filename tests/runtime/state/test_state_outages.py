@@ -394,6 +394,52 @@ async def test_one_call_waits_no_longer_than_its_deadline(monkeypatch: pytest.Mo
     assert given[100:] == pytest.approx([5.0, 2.0, 0.1, 0.1, 5.0, 5.0, 5.0])
 
 
+async def fail(found: Outages, error: Exception) -> bool:
+    """Let an exchange fail, and tell whether it was tried at all."""
+    is_tried = False
+
+    async def ask() -> None:
+        nonlocal is_tried
+        async with found.exchange(writes=False):
+            is_tried = True
+            raise error
+
+    with pytest.raises(StateLost):
+        await ask()
+    return is_tried
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+async def test_the_log_says_how_many_exchanges_failed(number: int, caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    found = Outages("redis://x", (OSError,), clock=clock)
+    for _ in range(2):  # a second outage is counted anew
+        caplog.clear()
+        for _ in range(number):
+            assert await fail(found, OSError("away"))
+        clock.now += 1
+        async with found.exchange(writes=False):
+            pass
+        assert [record.getMessage() for record in caplog.records] == [
+            "the state at redis://x is lost: away",
+            f"the state at redis://x is there again; {number} exchanges failed",
+        ]
+
+
+async def test_a_store_that_hangs_is_left_alone_for_two_seconds() -> None:
+    clock = Clock()
+    found = Outages("redis://x", (OSError,), clock=clock)
+    start = clock.now
+    for seconds, is_tried in ((0, True), (0.001, False), (1.999, False), (2, True), (2.001, False)):
+        clock.now = start + seconds
+        assert await fail(found, TimeoutError()) is is_tried, seconds
+
+
+async def test_a_store_that_refuses_at_once_is_asked_again_at_once() -> None:
+    found = Outages("redis://x", (OSError,), clock=Clock())
+    assert [await fail(found, ConnectionRefusedError()) for _ in range(3)] == [True] * 3
+
+
 def test_the_message_is_one() -> None:
     assert (describe_lost_state(is_unknown=False), describe_lost_state(is_unknown=True)) == (NOTHING, UNKNOWN)
     sure, unsure = StateLost("a"), StateLost("b", is_unknown=True)
