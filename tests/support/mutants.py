@@ -130,10 +130,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         168,
-        "server/transports/http/bad_requests.py",
-        "def _find_mismatch(",
-        "if named and all(value == said for value in named):",
-        "if named:",
+        "server/transports/http/judging.py",
+        "def find_header_fault(",
+        "meta.get(PROTOCOL_VERSION_META_KEY) == head.revision",
+        "True",
         f"{_REQUESTS}::test_a_header_that_names_another_revision_is_a_mismatch",
     ),
     Mutant(
@@ -143,6 +143,14 @@ MUTANTS: Final = (
         "if is_shaken else",
         "if False else",
         f"{_REQUESTS}::test_a_session_shakes_hands_once",
+    ),
+    Mutant(
+        170,
+        "server/transports/http/endpoint.py",
+        "async def _serve(",
+        "and not stream.is_kept",
+        "",
+        "tests/runtime/direct/test_long_calls.py::test_a_client_that_leaves",
     ),
 )
 
