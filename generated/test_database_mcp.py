@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from database_mcp.registry import PACKAGE
-from stubwright_runtime.generated import Examples
+from database_mcp.server import examples
 
-EXAMPLES: Final = Examples(PACKAGE)
+EXAMPLES: Final = examples()
 
 
 def pytest_generate_tests(metafunc: Any) -> None:

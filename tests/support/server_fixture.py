@@ -100,7 +100,7 @@ TOOLS: Final = PACKAGE.tools
 """
 
 SERVER = """
-from stubwright_runtime.server import server as sdk
+from stubwright_runtime.server.embedding import server as sdk
 from stubwright_runtime.server.transports.http import asgi
 from .registry import PACKAGE
 
