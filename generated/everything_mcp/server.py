@@ -50,5 +50,5 @@ def asgi_app(handlers: EverythingHandlers, **options: Unpack[AppOptions]) -> Sta
 
 
 def examples() -> _runtime.Examples:
-    """The examples of all tools, to be run as tests of the handlers."""
+    """Return the examples of all tools, to be run as tests of the handlers."""
     return _runtime.Examples(PACKAGE)

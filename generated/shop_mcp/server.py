@@ -50,5 +50,5 @@ def asgi_app(handlers: ShopHandlers, **options: Unpack[AppOptions]) -> Starlette
 
 
 def examples() -> _runtime.Examples:
-    """The examples of all tools, to be run as tests of the handlers."""
+    """Return the examples of all tools, to be run as tests of the handlers."""
     return _runtime.Examples(PACKAGE)

@@ -43,7 +43,7 @@ FEATURES = {
     "2025-06-18": {"handshake", "annotations", "audio", "elicitation", "resource_links"},
     "2025-11-25": {
         *("handshake", "annotations", "audio", "resource_links"),
-        *("choices", "elicitation", "handshake_tasks", "url_elicitation"),
+        *("choices", "elicitation", "handshake_tasks", "resumable_streams", "url_elicitation"),
     },
     "2026-07-28": {
         *("annotations", "audio", "elicitation", "resource_links", "choices", "url_elicitation"),

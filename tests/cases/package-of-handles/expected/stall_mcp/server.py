@@ -47,3 +47,8 @@ def asgi_app(handlers: StallHandlers, **options: Unpack[AppOptions]) -> Starlett
         ValueError: A bound is not positive. Besides, it raises what `build_server` raises.
     """
     return _runtime.package_app(PACKAGE, handlers, **options)
+
+
+def examples() -> _runtime.Examples:
+    """Return the examples of all tools, to be run as tests of the handlers."""
+    return _runtime.Examples(PACKAGE)
