@@ -179,8 +179,8 @@ def package(project: Path) -> Iterator[ModuleType]:
 
 
 @pytest.fixture(scope="module")
-def here() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
-    """What this process tells: there is one provider in each."""
+def here() -> Iterator[tuple[InMemorySpanExporter, InMemoryMetricReader]]:
+    """What this process tells: there is one provider in each. After these tests, nothing is kept any more."""
     spans = InMemorySpanExporter()
     reader = InMemoryMetricReader({Histogram: AggregationTemporality.DELTA})
     provider = TracerProvider()
@@ -188,7 +188,8 @@ def here() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
     trace.set_tracer_provider(provider)
     metrics.set_meter_provider(MeterProvider([reader]))
     assert trace.get_tracer_provider() is provider
-    return spans, reader
+    yield spans, reader
+    spans.shutdown()  # otherwise it keeps the spans of all later tests, one of which counts what memory holds
 
 
 @dataclass
