@@ -439,7 +439,7 @@ ARGUMENTS: Sequence[Mapping[str, Any] | None] = (
 )
 
 
-def mirrorings() -> Iterator[tuple[str, Changes]]:
+def parameter_headers() -> Iterator[tuple[str, Changes]]:
     """Headers that mirror arguments, rightly and not."""
     yield "-", {}
     for name, values in (

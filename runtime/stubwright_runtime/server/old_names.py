@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def find_mirrored_schema(
-    schema: Mapping[str, Any], alias: Alias | None, *, mirrors: bool = True
+    schema: Mapping[str, Any], alias: Alias | None, *, has_headers: bool = True
 ) -> Mapping[str, Any] | None:
     """Return the schema that the headers of a call are compared with; `None` if they are not compared.
 
@@ -30,12 +30,12 @@ def find_mirrored_schema(
     Args:
         schema: The schema of the tool's arguments.
         alias: The old name that the tool is called by, if it is one.
-        mirrors: Whether the call has headers that mirror arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
+        has_headers: Whether the call has headers that repeat arguments (MCP 2026-07-28, server/tools, "x-mcp-header").
     """
     if alias is None:
         return schema
     properties = schema.get("properties")
-    if not mirrors or not is_object(properties):
+    if not has_headers or not is_object(properties):
         return None
     old = {new: was for was, new in alias.arguments.items()}
     return {**schema, "properties": {old.get(key, key): value for key, value in properties.items()}}

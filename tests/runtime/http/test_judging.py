@@ -1,8 +1,9 @@
 """The functions that judge headers say what the endpoint answers.
 
-`tests/messages/heads.txt`, `routing.txt` and `mirrors.txt` say what it answered when the official SDK judged all that
-is odd; `pytest --update` writes them anew from what the endpoint answers now. What is meant to differ stands in
-`mended_head` and `mended`, each with its reason.
+`tests/messages/heads.txt`, `routing.txt` and `parameter_headers.txt` were recorded from the official SDK, which once
+judged all that is odd; `pytest --update` writes them anew. Since then, a foreign host or origin is refused before
+anything else, 405 says which methods there are, a server without sessions has no GET, and a header whose base64 cannot
+be decoded says something else than the body.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from head_cases import ARGUMENTS, KNOWN, MIRRORING, Answer, Setting, ask, encode
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.mcp.errors import ProtocolError
 from stubwright_runtime.server.old_names import find_mirrored_schema
-from stubwright_runtime.server.protocol.mirrors import decode_value, find_mirror_fault
+from stubwright_runtime.server.protocol.parameter_headers import decode_value, find_parameter_fault
 from stubwright_runtime.server.protocol.requests import find_stateless_fault
 from stubwright_runtime.server.transports.http.heads import Allowed, Head
 from stubwright_runtime.server.transports.http.judging import (
@@ -157,9 +158,9 @@ def test_a_head_says_what_remains_to_be_known() -> None:
         "last-event-id": ["e"],
     }
     head = judge_head("GET", encoded(named), HOSTS, ORIGINS, stateless=False)
-    assert head == Head("s", "2025-11-25", "m", "n", last_event="e", mirrors=True, doubled="mcp-name")
+    assert head == Head("s", "2025-11-25", "m", "n", last_event="e", has_parameters=True, doubled="mcp-name")
     posted = judge_head("POST", encoded(named), HOSTS, ORIGINS, stateless=False)
-    assert posted == Head("s", "2025-11-25", "m", "n", mirrors=True, doubled="mcp-name")
+    assert posted == Head("s", "2025-11-25", "m", "n", has_parameters=True, doubled="mcp-name")
 
 
 def outcome(answer: Answer) -> str:
@@ -229,27 +230,27 @@ def test_the_endpoint_answers_mirrored_arguments_as_recorded(package: ModuleType
         async with serving(package) as app:
             for name, arguments in CALLS:
                 body, usual = called(name, arguments)
-                for label, change in cases.mirrorings():
+                for label, change in cases.parameter_headers():
                     answer = await asked(app, encoded({**usual, **change}), body)
                     outcomes.setdefault(f"{name} {json.dumps(arguments)}", {})[label] = answer
         return outcomes
 
-    compare("mirrors", asyncio.run(found()), update=update)
+    compare("parameter_headers", asyncio.run(found()), update=update)
 
 
-def test_find_mirror_fault_says_what_the_endpoint_answers(package: ModuleType) -> None:
-    today = recorded("mirrors")
+def test_find_parameter_fault_says_what_the_endpoint_answers(package: ModuleType) -> None:
+    today = recorded("parameter_headers")
     whole = package.TOOLS["mirror"].package
     schema = whole.tools["mirror"].definition["inputSchema"]
     for name, arguments in CALLS:
         body, usual = called(name, arguments)
-        for label, change in cases.mirrorings():
+        for label, change in cases.parameter_headers():
             headers = encoded({**usual, **change})
             head = judge_head("POST", headers, HOSTS, ORIGINS, stateless=False)
             assert isinstance(head, Head)
-            compared = find_mirrored_schema(schema, whole.aliases.get(name), mirrors=head.mirrors)
+            compared = find_mirrored_schema(schema, whole.aliases.get(name), has_headers=head.has_parameters)
             sent = body["params"].get("arguments") or {}
-            fault = None if compared is None else find_mirror_fault(compared, sent, headers)
+            fault = None if compared is None else find_parameter_fault(compared, sent, headers)
             assert said(fault) == today[f"{name} {json.dumps(arguments)}"][label], (name, label)
 
 
@@ -334,11 +335,11 @@ def mirrored_calls(draw: st.DrawFn) -> tuple[Any, dict[str, Any], list[tuple[str
 
 
 @given(st.one_of(mirrored_calls(), st.tuples(SCHEMAS, ARGUMENT_SETS, HEADERS)))
-def test_find_mirror_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any], list[tuple[str, str]]]) -> None:
+def test_find_parameter_fault_agrees_with_the_sdk(call: tuple[Any, dict[str, Any], list[tuple[str, str]]]) -> None:
     schema, arguments, headers = call
     raw = [(name.encode(), value.encode()) for name, value in headers]
     rejection = validate_mcp_param_headers(deepcopy(schema), arguments, Headers(raw=raw))
-    fault = find_mirror_fault(schema, arguments, raw)
+    fault = find_parameter_fault(schema, arguments, raw)
     assert (fault and (fault.code, fault.message)) == (rejection and (rejection.code, rejection.message))
 
 
@@ -362,7 +363,7 @@ def test_a_keyword_is_looked_for_where_the_sdk_does(keyword: str, shape: Callabl
     if keyword == "properties":
         schema = {"properties": {"a": {"type": "string", "x-mcp-header": "A", "properties": shape(below)}}}
     rejection = validate_mcp_param_headers(schema, {"a": "x"}, Headers(raw=[]))
-    fault = find_mirror_fault(schema, {"a": "x"}, [])
+    fault = find_parameter_fault(schema, {"a": "x"}, [])
     assert (fault and fault.message) == (rejection and rejection.message)
 
 

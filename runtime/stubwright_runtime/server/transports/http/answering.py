@@ -33,8 +33,8 @@ from ...execution.streams import AGAIN, TooManyStreamsError
 from ...middlewares.expiry import own_seconds_left
 from ...old_names import find_mirrored_schema
 from ...protocol.messages import Refusal, error_response, read
-from ...protocol.mirrors import find_mirror_fault
 from ...protocol.outgoing import Outgoing
+from ...protocol.parameter_headers import find_parameter_fault
 from ...protocol.requests import STATELESS, find_handshake_fault, find_stateless_fault, id_in_use, meta_of
 from ...protocol.wants import Wants
 from .events import AnswerStream, Response
@@ -154,7 +154,7 @@ class Answering:
             return _give(Response.of(200, error_response(message["id"], id_in_use()), session.id))
         sender = self._sender(head, session, message)
         if head.is_stateless and sender.fault is None:
-            fault = self._find_mirror_fault(head, message, headers)
+            fault = self._find_parameter_fault(head, message, headers)
             if fault is not None:
                 return self._refuse(Refusal(message["id"], fault))
         run = Run(message["id"], lambda run: self._move(run, session, connect))
@@ -210,7 +210,7 @@ class Answering:
             return _Sender(Client.of_handshake(message["params"], self._core.changes))
         return _Sender(Client(head.revision or UNNAMED, None, {}, Wants()), fault)
 
-    def _find_mirror_fault(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
+    def _find_parameter_fault(self, head: Head, message: Mapping[str, Any], headers: Headers) -> ProtocolError | None:
         """Return what is wrong with the headers that mirror arguments of a valid request."""
         if message["method"] != "tools/call":
             return None
@@ -223,8 +223,10 @@ class Answering:
             self._mirroring[name] = HEADER in json.dumps(definition)
         if not self._mirroring[name] or not self._core.shows_tool(name):
             return None
-        schema = find_mirrored_schema(definition, package.aliases.get(called), mirrors=head.mirrors)
-        return None if schema is None else find_mirror_fault(schema, message["params"].get("arguments") or {}, headers)
+        schema = find_mirrored_schema(definition, package.aliases.get(called), has_headers=head.has_parameters)
+        return (
+            None if schema is None else find_parameter_fault(schema, message["params"].get("arguments") or {}, headers)
+        )
 
     async def _answer(
         self,

@@ -51,7 +51,7 @@ class Head(NamedTuple):
         method: The method that it repeats.
         name: The name that it repeats.
         last_event: The last event that its client has heard, which only a GET says.
-        mirrors: Whether it mirrors arguments.
+        has_parameters: Whether some headers repeat arguments (`Mcp-Param-…`).
         doubled: The first header that is there twice, of those that repeat what the body says.
     """
 
@@ -60,7 +60,7 @@ class Head(NamedTuple):
     method: str | None
     name: str | None
     last_event: str | None = None
-    mirrors: bool = False
+    has_parameters: bool = False
     doubled: str | None = None
 
     @property

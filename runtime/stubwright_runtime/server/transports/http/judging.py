@@ -12,7 +12,7 @@ from ....mcp.errors import HEADER_MISMATCH, INVALID_REQUEST, ProtocolError
 from ....mcp.vocabulary import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from ....values.sanitizing import clean
 from ...protocol.messages import error_response
-from ...protocol.mirrors import PREFIX, decode_value
+from ...protocol.parameter_headers import PREFIX, decode_value
 from ...protocol.requests import STATELESS, find_unknown_revision, meta_of
 from .events import Response
 from .heads import NAMED, Head, find_foreign, is_json, read_head

@@ -97,7 +97,7 @@ def list_mirrored(schema: object) -> tuple[Mirrored, ...]:
     return tuple(mirrored.values())
 
 
-def find_mirror_fault(
+def find_parameter_fault(
     schema: object, arguments: Mapping[str, Any], headers: Sequence[tuple[bytes, bytes]]
 ) -> ProtocolError | None:
     """Return what is wrong with the headers that mirror the arguments of a call; `None` if nothing is.
