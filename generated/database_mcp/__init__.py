@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import InvalidResult as InvalidResult
     from stubwright_runtime.generated import ListChanged as ListChanged
     from stubwright_runtime.generated import MaybeAwaitable as MaybeAwaitable
+    from stubwright_runtime.generated import NotFound as NotFound
     from stubwright_runtime.generated import NotMCP as NotMCP
     from stubwright_runtime.generated import Omit as Omit
     from stubwright_runtime.generated import Proceed as Proceed
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import ToolError as ToolError
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import Unauthorized as Unauthorized
+    from stubwright_runtime.generated import Unreachable as Unreachable
     from stubwright_runtime.generated import audio as audio
     from stubwright_runtime.generated import changes as changes
     from stubwright_runtime.generated import embedded as embedded

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from .client.core.binding import Binding as Binding
     from .client.core.connect_errors import ConnectError as ConnectError
     from .client.core.connect_errors import Forbidden as Forbidden
+    from .client.core.connect_errors import NotFound as NotFound
     from .client.core.connect_errors import NotMCP as NotMCP
     from .client.core.connect_errors import ServerExited as ServerExited
     from .client.core.connect_errors import SessionLost as SessionLost
     from .client.core.connect_errors import Unauthorized as Unauthorized
+    from .client.core.connect_errors import Unreachable as Unreachable
     from .client.core.deviation import DeviatingResult as DeviatingResult
     from .client.core.errors import CallRefused as CallRefused
     from .client.core.errors import InvalidResult as InvalidResult
@@ -110,10 +112,12 @@ else:
             ".client.core.connect_errors": (
                 "ConnectError",
                 "Forbidden",
+                "NotFound",
                 "NotMCP",
                 "ServerExited",
                 "SessionLost",
                 "Unauthorized",
+                "Unreachable",
             ),
             ".client.core.deviation": ("DeviatingResult",),
             ".client.features.drift": ("DriftError", "DriftWarning"),

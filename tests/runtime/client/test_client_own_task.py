@@ -20,7 +20,7 @@ import pytest_asyncio
 from mcp.server.lowlevel import Server
 
 from stubwright_runtime.client.core.binding import Binding
-from stubwright_runtime.client.core.connect_errors import ConnectError, ServerExited
+from stubwright_runtime.client.core.connect_errors import ServerExited, Unreachable
 from stubwright_runtime.client.transports.connecting import Connection
 from stubwright_runtime.package import Package, Tool
 
@@ -195,7 +195,7 @@ async def test_one_task_opens_and_another_closes(kind: str) -> None:
 async def test_what_opening_raises_is_as_it_was() -> None:
     before = asyncio.all_tasks()
     for wrong, kind in [
-        ("http://127.0.0.1:9/mcp", ConnectError),
+        ("http://127.0.0.1:9/mcp", Unreachable),
         (["/nowhere/at-all"], FileNotFoundError),
         (command("raise SystemExit(3)"), ServerExited),
     ]:

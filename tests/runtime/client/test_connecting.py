@@ -20,10 +20,12 @@ from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import (
     ConnectError,
     Forbidden,
+    NotFound,
     NotMCP,
     ServerExited,
     SessionLost,
     Unauthorized,
+    Unreachable,
 )
 from stubwright_runtime.client.core.environment import describe_withheld, find_withheld
 from stubwright_runtime.package import Package, Tool
@@ -106,23 +108,23 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
         ),
     ),
     "a page that is not there": (
-        NotMCP,
+        NotFound,
         404,
         {"Content_Type": "text/html"},
         b"<html>",
         (
-            "is no MCP endpoint: it answers with HTTP 404 Not Found (text/html); "
+            "does not exist: it answers with HTTP 404 Not Found (text/html); "
             "check the path, which is `/mcp` at most servers"
         ),
     ),
     "a gateway": (
-        ConnectError,
+        Unreachable,
         502,
         {"Content_Type": "text/html"},
         b"<html>",
         "answers with HTTP 502 Bad Gateway (text/html)",
     ),
-    "too many": (ConnectError, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
+    "too many": (Unreachable, 429, {}, b"", "answers with HTTP 429 Too Many Requests"),
 }
 
 
@@ -143,7 +145,10 @@ async def test_what_refuses_a_connection_says_why(name: str) -> None:
     assert (error.code, error.data) == ((-32001, 7) if "MCP with" in name else (error.code, None))
 
 
-@pytest.mark.parametrize(("status", "kind"), [(401, Unauthorized), (403, Forbidden), (503, ConnectError)])
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(401, Unauthorized), (403, Forbidden), (503, Unreachable), (404, NotFound), (413, ConnectError)],
+)
 async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: type[ConnectError]) -> None:
     refused: list[str] = []
 
@@ -160,6 +165,7 @@ async def test_what_refuses_one_call_fails_that_call_alone(status: int, kind: ty
                 await client.ping()
             assert "no token" not in str(raised.value)
             assert "t0ken" not in str(raised.value)
+            assert type(raised.value) is kind
             assert raised.value.status == status
             assert await client.ping() == []
     assert refused == ["Bearer t0ken"]
@@ -191,10 +197,9 @@ async def test_a_session_that_is_over_is_no_missing_page() -> None:
     ],
 )
 async def test_a_host_that_cannot_be_reached(url: str, why: str) -> None:
-    with pytest.raises(ConnectError) as raised:
+    with pytest.raises(Unreachable) as raised:
         async with EchoClient.connect(url):
             pass
-    assert type(raised.value) is ConnectError
     assert str(raised.value) == f"`{url}` {why}"
     assert raised.value.code == mcp_types.CONNECTION_CLOSED
 

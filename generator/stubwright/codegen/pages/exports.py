@@ -19,7 +19,10 @@ _CLIENT: Final = (
     *("OMIT", "Omit", "Question", "ResourceUpdated", "ResultTooLarge", "ToolFailed"),
     *("changes", "list_prompts", "list_resource_templates", "list_resources", "list_tools"),
 )
-_CONNECTING: Final = ("ConnectError", "Forbidden", "NotMCP", "ServerExited", "SessionLost", "Unauthorized")
+_CONNECTING: Final = (
+    *("ConnectError", "Forbidden", "NotFound", "NotMCP"),
+    *("ServerExited", "SessionLost", "Unauthorized", "Unreachable"),
+)
 _AROUND: Final = ("HandlerCall", "Proceed")
 _YIELDING: Final = frozenset({*_CONNECTING, *_AROUND})
 """These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""

@@ -61,7 +61,7 @@ class Binding:
     - `mcp.MCPError` for a protocol error, such as an unknown tool; for an answer that is none of MCP's
       (`mcp_types.PARSE_ERROR`), that is larger than `max_result_bytes`, or that does not come in time
       (`mcp_types.REQUEST_TIMEOUT`). Where the connection is to blame, it is a `ConnectError`: `Unauthorized`,
-      `Forbidden`, `NotMCP`, `SessionLost`, `ServerExited`, or a server that cannot be reached.
+      `Forbidden`, `NotFound`, `NotMCP`, `SessionLost`, `Unreachable` or `ServerExited`.
     - `TypeError` or `ValueError` for an argument that is no JSON value; nothing is sent then. The same for an answer
       of `on_question` that does not fit the question, and whatever else a callback of `connect` raises.
     """

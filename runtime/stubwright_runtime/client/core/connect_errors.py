@@ -4,8 +4,10 @@
     └── ConnectError      the server cannot be reached, or its HTTP server answers for it
         ├── Unauthorized  it wants a token, or another one (401)
         ├── Forbidden     it does not allow this to this caller (403)
+        ├── NotFound      it has nothing at this path (404, 410)
         ├── NotMCP        what answers is no MCP server
         ├── SessionLost   it does not know the client's session any more, nor a new one (404)
+        ├── Unreachable   nobody answers, or a gateway does in the server's place (5xx, 408, 429)
         └── ServerExited  the command ended
 
 Each is raised when a connection is opened, and by any request of an open one. They are kinds of `mcp.MCPError`, so that
@@ -70,6 +72,10 @@ class Forbidden(ConnectError):
     challenge: str | None = None
 
 
+class NotFound(ConnectError):
+    """The HTTP server has nothing at the path of the URL (404, 410). The request was not run."""
+
+
 class NotMCP(ConnectError):
     """What answers at the URL does not speak MCP, such as a web site."""
 
@@ -78,6 +84,14 @@ class SessionLost(ConnectError):
     """The server does not know the client's session any more (404), and a new one did not help.
 
     The request was not run. The next request tries again to begin a session.
+    """
+
+
+class Unreachable(ConnectError):
+    """The server gives no answer of its own, for now: the connection fails or breaks, or it is late or overloaded.
+
+    Where there was an answer (408, 429, 5xx), `status` has its status. The request may have been run, unless `why`
+    says that the server cannot be reached.
     """
 
 

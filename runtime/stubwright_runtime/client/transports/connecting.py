@@ -162,8 +162,8 @@ class Connection(AbstractAsyncContextManager[_T, None], Generic[_T]):
         Raises:
             RuntimeError: The event loop is not asyncio's.
             OSError: The command cannot be started.
-            ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotMCP` or
-                `ServerExited`.
+            ConnectError: The server cannot be reached or refuses; by kind `Unauthorized`, `Forbidden`, `NotFound`,
+                `NotMCP`, `Unreachable` or `ServerExited`.
             mcp.MCPError: It answers with an error of the protocol.
             DriftError: Its tools are not those that were compiled, and that was asked to be an error.
         """

@@ -25,8 +25,10 @@ SESSION: Final = "mcp-session-id"
 
 _LONGEST: Final = 300
 _TRANSIENT: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+_ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+_PATH: Final = "check the path, which is `/mcp` at most servers"
 
-Kind: TypeAlias = Literal["unreachable", "unauthorized", "forbidden", "not_mcp", "session_lost"]
+Kind: TypeAlias = Literal["unauthorized", "forbidden", "not_found", "not_mcp", "session_lost", "unreachable", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,13 @@ class Refusal:
         from ..core import connect_errors
 
         kinds: dict[Kind, type[connect_errors.ConnectError]] = {
-            "unreachable": connect_errors.ConnectError,
             "unauthorized": connect_errors.Unauthorized,
             "forbidden": connect_errors.Forbidden,
+            "not_found": connect_errors.NotFound,
             "not_mcp": connect_errors.NotMCP,
             "session_lost": connect_errors.SessionLost,
+            "unreachable": connect_errors.Unreachable,
+            "refused": connect_errors.ConnectError,
         }
         made = kinds[self.kind](self.url, self.why, status=self.status, code=error.code, data=self.data)
         if isinstance(made, connect_errors.Unauthorized | connect_errors.Forbidden):
@@ -111,10 +115,11 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
         shown += f", which leads to {to_one_line(response.headers.get('location', ''))[:_LONGEST]!r}"
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
         return Refusal("unreachable", url, f"answers with {shown}", status)
+    if status in _ABSENT:
+        return Refusal("not_found", url, f"does not exist: it answers with {shown}; {_PATH}", status)
     if method in OPENING:
-        why = f"is no MCP endpoint: it answers with {shown}; check the path, which is `/mcp` at most servers"
-        return Refusal("not_mcp", url, why, status)
-    return None if response.is_success else Refusal("unreachable", url, f"answers with {shown}", status)
+        return Refusal("not_mcp", url, f"is no MCP endpoint: it answers with {shown}; {_PATH}", status)
+    return None if response.is_success else Refusal("refused", url, f"answers with {shown}", status)
 
 
 def _phrase(status: int) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import Forbidden as Forbidden
     from stubwright_runtime.generated import InvalidResult as InvalidResult
     from stubwright_runtime.generated import ListChanged as ListChanged
+    from stubwright_runtime.generated import NotFound as NotFound
     from stubwright_runtime.generated import NotMCP as NotMCP
     from stubwright_runtime.generated import Omit as Omit
     from stubwright_runtime.generated import Question as Question
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import SessionLost as SessionLost
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import Unauthorized as Unauthorized
+    from stubwright_runtime.generated import Unreachable as Unreachable
     from stubwright_runtime.generated import changes as changes
     from stubwright_runtime.generated import list_prompts as list_prompts
     from stubwright_runtime.generated import (
