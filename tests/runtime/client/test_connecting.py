@@ -107,6 +107,16 @@ REFUSALS: Final[dict[str, tuple[type[ConnectError], int, dict[str, str], bytes, 
             "check the path, which is `/mcp` at most servers"
         ),
     ),
+    "a server of a folder": (
+        NotMCP,
+        501,
+        {"Content_Type": "text/html"},
+        b"<html>",
+        (
+            "is no MCP endpoint: it answers with HTTP 501 Not Implemented (text/html); "
+            "check the path, which is `/mcp` at most servers"
+        ),
+    ),
     "a page that is not there": (
         NotFound,
         404,

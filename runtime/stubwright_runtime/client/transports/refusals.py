@@ -24,7 +24,11 @@ SESSION: Final = "mcp-session-id"
 """The header that names the session (MCP 2025-11-25, basic/transports, "Session Management")."""
 
 _LONGEST: Final = 300
-_TRANSIENT: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+_LATER: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}) - {
+    HTTPStatus.NOT_IMPLEMENTED  # of any POST: the server of a folder, for instance
+}
+"""What a server may answer otherwise in a moment."""
+
 _ABSENT: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 _PATH: Final = "check the path, which is `/mcp` at most servers"
 
@@ -113,7 +117,7 @@ def judge(request: httpx2.Request, response: httpx2.Response, method: str, body:
     shown = f"{_phrase(status)}{f' ({to_one_line(media)[:_LONGEST]})' if media else ''}"
     if response.is_redirect:
         shown += f", which leads to {to_one_line(response.headers.get('location', ''))[:_LONGEST]!r}"
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _TRANSIENT:
+    if status in _LATER:
         return Refusal("unreachable", url, f"answers with {shown}", status)
     if status in _ABSENT:
         return Refusal("not_found", url, f"does not exist: it answers with {shown}; {_PATH}", status)
