@@ -18,7 +18,9 @@ from stubwright.diff.subsumption import memory
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.parts import Part
 from stubwright.diff.subsumption.proof import Judge
+from stubwright.diff.subsumption.scalars import list_numbers
 from stubwright.diff.subsumption.search import Budget, ExhaustedError, Search
+from stubwright.diff.subsumption.violations import violate
 from stubwright.jsonschema import dialects
 
 Json = Any
@@ -35,6 +37,16 @@ def compare(old: Json, new: Json, direction: Literal["input", "output"]) -> list
 def decide(old: Json, new: Json, direction: Literal["input", "output"]) -> str | None:
     """The worst impact of the changes between two schemas."""
     return find_worst_impact(compare(old, new, direction))
+
+
+def part(schema: Json, **more: Json) -> Part:
+    """A schema as a part of one that has more keywords."""
+    return Part(schema, Judge(schema | more))
+
+
+def find_values(*group: Part) -> list[Json]:
+    """The values that a search makes for all of them."""
+    return list(Search(1_000, 2, Budget(1_000)).values(group))
 
 
 def recursive(**properties: Json) -> Json:
@@ -183,6 +195,40 @@ def test_a_keyword_that_a_dialect_does_not_know_refuses_everything() -> None:
     assert decide(old, new, "input") == "breaking"
 
 
+@pytest.mark.parametrize("dialect", [dialects.DRAFT_7, dialects.DRAFT_2020_12])
+def test_a_keyword_is_violated_unless_a_reference_hides_it(dialect: dialects.Dialect) -> None:
+    """In draft-07, a reference hides its siblings (Core 8.3)."""
+    bound = {"$schema": dialect.uri, "minimum": 1}
+    referring = {**bound, "$ref": "#/definitions/any", "definitions": {"any": True}}
+    for schema, violations in ((bound, 1), (referring, 1 if dialect.reference_hides_siblings else 2)):
+        assert len([*violate(Part(schema, Judge(schema)), ())]) == violations
+
+
+def test_siblings_of_a_reference_break_where_a_dialect_sees_them() -> None:
+    for dialect, worst in ((dialects.DRAFT_7, "compatible"), (dialects.DRAFT_2020_12, "breaking")):
+        old, new = (
+            {
+                "$schema": dialect.uri,
+                "type": "object",
+                "properties": {"x": {"$ref": "#/definitions/any", **more}},
+                "definitions": {"any": {}},
+            }
+            for more in ({}, {"minLength": 2})
+        )
+        assert decide(old, new, "input") == decide(new, old, "output") == worst
+
+
+@pytest.mark.parametrize("limit", ["minimum", "maximum"])
+@pytest.mark.parametrize("is_exclusive", [True, False])
+def test_a_bound_of_draft_04_violates_itself_if_it_is_exclusive(limit: str, *, is_exclusive: bool) -> None:
+    schema = {"$schema": dialects.DRAFT_4.uri, limit: 3, f"exclusive{limit.capitalize()}": is_exclusive}
+    whole = Part(schema, Judge(schema))
+    found = find_values(whole.negate(schema))
+    assert len(found) > 1
+    assert (3 in found) == is_exclusive
+    assert not any(map(whole.judge.accepts, found))
+
+
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[Search]:
     """The search of each step that is taken."""
@@ -224,6 +270,44 @@ def test_texts_that_do_not_fit_take_steps(steps: list[Search]) -> None:
     search = Search(1_000, 2, Budget(1_000))
     assert list(search.values((Part(pattern, Judge(pattern)),))) == []
     assert 10 < len(steps) < 100
+
+
+@pytest.mark.parametrize(("references", "is_found"), [(1, True), (12, True), (13, False), (14, False)])
+def test_so_many_references_are_followed_for_one_value(references: int, *, is_found: bool) -> None:
+    chain = {f"{number}": {"$ref": f"#/$defs/{number + 1}"} for number in range(1, references)}
+    last = {f"{references}": {"const": "found"}}
+    assert find_values(part({"$ref": "#/$defs/1"}, **{"$defs": chain | last})) == (["found"] if is_found else [])
+
+
+@pytest.mark.parametrize(("wanted", "refused"), [(1, True), (True, 1), (0, False), (False, 0)])
+def test_values_that_are_equal_only_in_python_do_not_contradict_each_other(wanted: Json, refused: Json) -> None:
+    group = (part({"const": wanted}), part({"not": {"const": refused}}))
+    for ordered in (group, group[::-1]):
+        assert find_values(*ordered) == [wanted]
+
+
+INTEGER, NUMBER = ({"$defs": {"a": {"type": name}}} for name in ("integer", "number"))
+NAMED = {"$ref": "#/$defs/a"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "refused", "is_found"), [(NUMBER, INTEGER, True), (INTEGER, NUMBER, False), (INTEGER, INTEGER, False)]
+)
+def test_a_reference_contradicts_another_one_only_if_both_lead_to_the_same(
+    wanted: Json, refused: Json, *, is_found: bool, steps: list[Search]
+) -> None:
+    """If they do, that is seen in one step."""
+    group = (part(NAMED, **wanted), part({"not": NAMED}, **refused))
+    for ordered in (group, group[::-1]):
+        steps.clear()
+        assert any(value % 1 for value in find_values(*ordered)) == is_found
+        assert (len(steps) == 1) == (wanted is refused)
+
+
+@pytest.mark.parametrize("bound", ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"])
+def test_four_multiples_on_each_side_of_a_bound_are_tried(bound: str) -> None:
+    tried = {*list_numbers([{bound: 1000}, {"multipleOf": 7}])}
+    assert {number for number in tried if number % 7 == 0 and 900 < number < 1100} == {*range(973, 1023, 7)}
 
 
 def test_a_budget_ends_all_its_searches() -> None:

@@ -127,6 +127,31 @@ def linked(properties: Json, **more: Json) -> Json:
     return {"type": "object", "properties": {"head": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}, **more}
 
 
+TREE = {"$ref": "#"}
+
+
+def tree(leaf: Json, below: Json = TREE, **more: Json) -> Json:
+    """An object of a leaf and of more such objects, about which only our own proofs say something."""
+    return {"type": "object", "properties": {"leaf": leaf}, "additionalProperties": below, **more}
+
+
+def defined(leaf: Json, **more: Json) -> Json:
+    """The same as a definition, of each of the two keywords for these."""
+    words = ("$defs", "definitions")
+    nodes = {word: {"$ref": f"#/{word}/node"} for word in words}
+    return {
+        "type": "object",
+        "properties": nodes,
+        **{word: {"node": tree(leaf, nodes[word], **more)} for word in words},
+    }
+
+
+def resource(leaf: Json) -> Json:
+    """A leaf with a base of its own, where the same reference leads elsewhere than outside."""
+    return {"$id": "https://example.com/leaf", "$ref": "#/$defs/leaf", "$defs": {"leaf": leaf}}
+
+
+ROOT = {"$id": "https://example.com/tree"}
 PROVED = [
     ({"type": "integer"}, {"type": "number"}),
     ({"enum": [1, "a"]}, {"enum": ["a", 1.0, 2]}),
@@ -139,6 +164,10 @@ PROVED = [
     (DRAFT_4 | {"minimum": 0, "exclusiveMinimum": True}, {"exclusiveMinimum": 0}),
     (DRAFT_7 | {"dependencies": {"a": ["b"]}}, {"dependentRequired": {"a": ["b"]}}),
     (DRAFT_7 | {"$ref": "#/definitions/a", "definitions": {"a": True}}, {"$ref": "#/$defs/a", "$defs": {"a": {}}}),
+    (tree({"type": "integer"}), tree({"type": "number"})),
+    (tree({"type": "integer"}, **ROOT), tree({"type": "number"}, **ROOT)),
+    (defined({"type": "integer"}), defined({"type": "number"})),
+    (defined({"type": "integer"}, **{"not": {"enum": [{"leaf": [1]}]}}), defined({"type": "number"})),
 ]
 
 
@@ -166,6 +195,27 @@ NOT_PROVED = [
 
 @pytest.mark.parametrize(("old", "new"), NOT_PROVED)
 def test_no_proof_is_found_where_there_is_none(old: Json, new: Json) -> None:
+    assert not covers(Judge(new), Judge(old))
+
+
+REFUTED = [
+    (tree({"type": "number"}), tree({"type": "integer"}), {"leaf": 0.5}),
+    (tree({"type": "number"}, **ROOT), tree({"type": "integer"}, **ROOT), {"leaf": 0.5}),
+    (defined({"type": "number"}), defined({"type": "integer"}), {"$defs": {"leaf": 0.5}}),
+    (tree(True), tree(resource({"type": "string"}), **{"$defs": {"leaf": True}}), {"leaf": 1}),
+    (tree(resource(True), **{"$defs": {"leaf": {"type": "string"}}}), tree({"type": "string"}), {"leaf": 1}),
+    (
+        tree(resource(True), **{"$defs": {"leaf": {"type": "string"}}}),
+        tree(resource({"type": "string"}), **{"$defs": {"leaf": True}}),
+        {"leaf": 1},
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "instance"), REFUTED)
+def test_no_proof_is_found_where_an_instance_refutes_it(old: Json, new: Json, instance: Json) -> None:
+    assert Judge(old).accepts(instance)
+    assert not Judge(new).accepts(instance)
     assert not covers(Judge(new), Judge(old))
 
 

@@ -123,6 +123,22 @@ def test_lines(schema: Any, value: Any, lines: list[str]) -> None:
     assert Validator(schema, redact=["/api_key"]).find_errors(value) == lines
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [{}, {"allOf": [True]}, {"allOf": [True, True]}, {"allOf": [True, {"properties": {}}]}],
+    ids=["no keyword", "no place", "no keywords there", "no name"],
+)
+def test_a_schema_with_a_base_of_its_own_is_explained_whatever_the_root_has_there(beside: Any) -> None:
+    """The library gives the place of what failed in the schema with the base; `City` would be known there."""
+    city = {"properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}
+    based = {"$id": "https://example.com/based", "allOf": [True, {"properties": {"at": city}}]}
+    schema = {"properties": {"x": {"$ref": based["$id"]}}, "$defs": {"based": based}}
+    value = {"x": {"at": {"City": "Paris"}}}
+    hint = '; "City" may be a misspelling of it'
+    missing, unknown = f"x.at.city: required, but missing{hint}", "x.at.City: unknown key"
+    assert {*Validator({**schema, **beside}).find_errors(value)} == {missing, unknown}
+
+
 def test_a_text_that_is_nested_too_deeply_to_be_read_gets_no_hint() -> None:
     (line,) = Validator({"type": "array"}).find_errors("[" * 100_000)
     assert line.startswith("arguments: expected an array, got the string")

@@ -20,6 +20,7 @@ from fake_redis import HUNG, STATES, STOPPED, WELL, FakeRedis
 from packages import generate, imported, manifest, tool
 from stubwright_runtime.state import outages
 from stubwright_runtime.state import redis as redis_store
+from stubwright_runtime.state.nonces import new_nonce
 from stubwright_runtime.state.outages import Outages, one_deadline
 from stubwright_runtime.state.store import StateLost, describe_lost_state, find_state_lost
 from task_wire import EXTENSION, HANDSHAKE, STATELESS, Wire, in_memory
@@ -461,6 +462,56 @@ async def test_failures_that_sent_nothing_did_nothing(redis_url: str) -> None:
                 raise error
         assert told.value.is_unknown is is_unknown, error
         found.found(writes=True)
+
+
+@pytest.mark.parametrize(
+    ("ask", "unknown"),
+    [
+        (lambda store: store.get("basket", "a"), [False]),
+        (lambda store: store.size("basket", "a"), [False]),
+        (lambda store: store.owned("basket", "ann"), [False]),
+        (lambda store: store.members("off"), [False]),
+        (lambda store: store.publish("news", b"1"), [False]),
+        (lambda store: store.create("basket", "b", b"", owner="ann", ttl=60), [True]),
+        (lambda store: store.replace("basket", "a", b"", version=0), [True]),
+        (lambda store: store.delete("basket", "a"), [True]),
+        (lambda store: store.hold("lease", "ann", 60), [True]),
+        (lambda store: store.release("lease", "ann"), [True]),
+        (lambda store: store.switch("off", "a", on=True), [True]),
+        (lambda store: store.use_nonce(new_nonce(), 60), [False, True]),
+        (lambda store: store.create("basket", "b", b"", owner="ann", ttl=60, tracked=True), [False, True]),
+        (lambda store: store.create("basket", "a", b"", owner="bob", ttl=None, tracked=True), [False, False, True]),
+    ],
+)
+async def test_an_exchange_that_only_reads_is_known_to_have_changed_nothing(
+    ask: Callable[[Any], Any], unknown: list[bool], redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each exchange of a call loses its connection in turn, once Redis has answered."""
+    monkeypatch.setattr(redis_store, "_MANY", 1)  # with one record in a roster, it is looked whether it is there
+    package: Any = SimpleNamespace(name="x_mcp", manifest={"server": {"name": "x"}})
+    store: Any = redis_store.redis_store(redis_url, package)
+    bounded, number, begun = store.exchange, 0, list[bool]()
+
+    @contextlib.asynccontextmanager
+    async def lose(*, writes: bool) -> AsyncIterator[None]:
+        begun.append(writes)
+        async with bounded(writes=writes):
+            yield
+            if len(begun) == number:
+                raise redis_library.ConnectionError("Connection closed by server.")
+
+    async with store.run():
+        await store.create("basket", "a", b"", owner="bob", ttl=None, tracked=True)
+        monkeypatch.setattr(store, "exchange", lose)
+        for number, is_unknown in enumerate(unknown, 1):
+            begun.clear()
+            with pytest.raises(StateLost) as told:
+                await ask(store)
+            assert (len(begun), told.value.is_unknown) == (number, is_unknown)
+        begun.clear()
+        number = 0
+        await ask(store)
+        assert begun == unknown
 
 
 async def test_a_store_ends_though_the_library_takes_its_end_for_a_lost_connection(

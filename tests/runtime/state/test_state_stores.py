@@ -87,6 +87,20 @@ async def test_a_record_is_over_in_time(state: str) -> None:
         assert await store.get("basket", "for good") is not None
 
 
+async def test_redis_counts_times_in_milliseconds_and_at_least_one(redis_url: str) -> None:
+    async with opened(redis_url) as store:
+        await store.hold("job", "me", 10_000)
+        await store.create("basket", "ends", b"", owner="ann", ttl=10_000)
+        await store.create("basket", "idle", b"", owner="ann", ttl=None, idle=10_000)
+        redis: Any = vars(store)["_redis"]
+        names = [name for kind in ("lease", "basket") for name in await redis.keys(f"{store.prefix}:{kind}:*")]
+        assert len(names) == 3
+        for name in names:
+            assert 9_995_000 < await redis.pttl(name) <= 10_000_000
+        for seconds in (0, 0.0001):
+            assert await store.hold(f"{seconds}", "me", seconds), "Redis takes no 0"
+
+
 async def test_an_owner_has_so_many_and_no_more(state: str) -> None:
     async with opened(state) as store:
         made = await asyncio.gather(

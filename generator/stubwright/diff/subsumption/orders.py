@@ -91,7 +91,7 @@ def _match(old: Sequence[str], new: Sequence[str]) -> list[int]:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(new):
         places[text].append(index)
-    matched = [places[text].pop(0) if places.get(text) else None for text in old]
+    matched = [places[text].pop() if places.get(text) else None for text in old]
     rest = iter(sorted(index for indices in places.values() for index in indices))
     filled = [next(rest, None) if index is None else index for index in matched]
     return [*(index for index in filled if index is not None), *rest]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from stubwright.diff.subsumption.congruence import same
 from stubwright.diff.subsumption.parts import AT, EACH, NUMBER_KEYWORDS, REFERENCES, TEXT_KEYWORDS, Part, is_valid
 from stubwright.diff.subsumption.scalars import list_numbers, list_texts
 from stubwright.diff.subsumption.violations import Group, is_named, make_names, matches, violate
@@ -139,9 +140,9 @@ class Search:
                 continue
             found = [part.follow(part.schema[keyword]) for keyword in REFERENCES if keyword in part.schema]
             pending += [target for target in found if target is not None]
-            if way.followed + len(found) > _FOLLOWED:
-                return
             way = replace(way, followed=way.followed + len(found))
+            if way.followed > _FOLLOWED:
+                return
             if part.judge.dialect.reference_hides_siblings and "$ref" in part.schema:
                 continue
             pending += [part.at(inner) for inner in part.get("allOf", ())]
@@ -166,12 +167,9 @@ class Search:
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
     def _is_same(self, one: Part, two: Part) -> bool:
-        if one.schema != two.schema:
+        if one.schema != two.schema or not same(one.schema, two.schema):  # the first is quicker
             return False
-        texts = [json.dumps(part.schema, sort_keys=True) for part in (one, two)]
-        if texts[0] != texts[1]:
-            return False
-        return one.judge is two.judge or ("Ref" not in texts[0] and '"$ref"' not in texts[0]) or self._share(one, two)
+        return one.judge is two.judge or not [*_list_references(one.schema)] or self._share(one, two)
 
     def _share(self, one: Part, two: Part) -> bool:
         """Tell whether references into definitions lead to the same in both."""
