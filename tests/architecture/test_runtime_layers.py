@@ -96,6 +96,19 @@ def test_only_one_room_imports_the_server_of_the_sdk() -> None:
     assert not outside
 
 
+def test_one_module_knows_what_keeps_the_promises_of_a_manifest() -> None:
+    """Beside it, the command line starts workers, and what protects the endpoint reads tokens."""
+    knowing = {
+        str(module)
+        for module, imported in ALL_IMPORTS.items()
+        if module.parts[0] == "server"
+        for other in imported
+        if other.parts[0] in LAYERS[-1]
+    }
+    types = {"server/core/core", "server/core/parts"}  # of what the one module gives
+    assert knowing - types == {"server/declared", "server/main", "server/transports/http/protection"}
+
+
 MOST_MODULES = 15
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...state.store import MEMORY
 from ...state.stores import store_at
+from ..declared import add_calls
 from ..execution.threads import THREADS, Threads
 from ..handlers import check
 from . import required_features
@@ -47,12 +48,4 @@ def build_core(
         from ..observability.instrumentation import recorder as make_recorder
 
         recorder = make_recorder(package, audit)
-    complete = _bind(package, present) if package.has_calls else present
-    return Core(package, complete, server_parts, local(local_scopes), store, recorder, pool, toolset)
-
-
-def _bind(package: Package, handlers: object) -> object:
-    """Return the handlers, with those of tools that are HTTP calls."""
-    from ...http.calls import bind
-
-    return bind(package, handlers)
+    return Core(package, add_calls(package, present), server_parts, local(local_scopes), store, recorder, pool, toolset)

@@ -17,6 +17,7 @@ from ...mcp.revisions import Revision
 from ...mcp.vocabulary import SECTIONS, SERVER_INFO_META_KEY
 from ...observability.failures import Failures
 from ...observability.logs import logger, name_after
+from ..declared import get_scopes, get_tasks, list_task_methods
 from ..execution.slots import Slot
 from ..execution.threads import Threads
 from ..features.changes import Changes
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...package import Package
-    from ...policy.scopes import Scopes
     from ...state.store import Store
-    from ...tasks.service import Tasks
     from ..observability.audit import Recorder
     from .exchange import Exchange, Middleware, Rest, Result
     from .lists import Change, Publish
@@ -102,8 +101,8 @@ class Core:
         self.store = store
         self.recorder = recorder
         self.threads = threads or Threads()
-        self.scopes = _scopes(package)
-        self.tasks = _tasks(package, store, recorder)
+        self.scopes = get_scopes(package)
+        self.tasks = get_tasks(package, store, recorder)
         self.has_sessions = True
         self.changes = ChangeLog()
         self.publishers: list[Publish] = []
@@ -138,7 +137,7 @@ class Core:
             self.in_flight,
             LostStore(self.stamp),
             EncryptedRequestState(store, package.manifest["server"]["name"], _PATIENCE, user),
-            *_task_methods(self),
+            *list_task_methods(self),
             self.listeners,
             self._answer,
         )
@@ -262,33 +261,9 @@ class _Page(NamedTuple):
 _IDENTITY: Final = ("name", "title", "version", "description", "websiteUrl", "icons")
 
 
-def _tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
-    if not package.has_tasks:
-        return None
-    from ...tasks.service import Tasks
-
-    return Tasks(package, store, recorder)
-
-
-def _task_methods(core: Core) -> Sequence[Middleware]:
-    if core.tasks is None:
-        return ()
-    from ...tasks.methods import Methods
-
-    return (Methods(core, core.tasks),)
-
-
 @asynccontextmanager
 async def _kept(package: Package, store: Store) -> AsyncGenerator[None, None]:
     """Yield the time in which a store is at work. What begins in it, handlers too, is at work for the package."""
     name_after(package.name)
     async with store.run():
         yield
-
-
-def _scopes(package: Package) -> Scopes | None:
-    if not package.has_scopes:
-        return None
-    from ...policy.scopes import Scopes
-
-    return Scopes(package)

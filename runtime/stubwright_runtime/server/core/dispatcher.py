@@ -19,6 +19,7 @@ from ...values.json import is_group, is_list, is_object
 from ...values.modules import loaded
 from ...values.nesting import DEEPEST, DepthError, is_too_deep
 from ...values.sanitizing import DEFAULT_EXTENT, Cleaned, Extent, sanitize_text
+from ..declared import keep_misfits, takes_misfits
 from ..execution.invocation import Method
 from ..execution.threads import NoFreeThreadError
 from ..handlers.returns import Reply, Tolerated, Unstructured
@@ -118,17 +119,8 @@ class Dispatcher:
 
     def _misfits(self, tool: Tool, values: Mapping[str, Any], violations: list[str]) -> object:
         """Arguments that are sent although the schema refuses them."""
-        from ...http.calls import Misfits
-
         self._log.warning("%s is called with arguments that do not fit: %s", tool.name, "; ".join(violations))
-        return Misfits(values)
-
-    def _takes_misfits(self, tool: Tool) -> bool:
-        if not tool.takes_misfits:
-            return False
-        from ...http.calls import Handlers
-
-        return isinstance(self._handlers, Handlers) and self._handlers.takes_misfits(tool)
+        return keep_misfits(values)
 
     def _prepare(self, tool: Tool) -> _Route:
         validator, model = get_output_validator(tool), tool.Output
@@ -136,7 +128,7 @@ class Dispatcher:
             input=get_input_validator(tool),
             model=tool.Input,
             method=Method.of(self._handlers, tool.method, "tool"),
-            takes_misfits=self._takes_misfits(tool),
+            takes_misfits=takes_misfits(self._handlers, tool),
             is_confirmed=bool(tool.policy.get("confirm")),
             extent=tool.policy.get("sanitize", DEFAULT_EXTENT),
             output=None if validator is None or model is None else _Output(validator, model),

@@ -5,10 +5,9 @@ Takes requests; answers `tools/list` and `tools/call`. What is in a call is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from ...extras import Extra
 from ...mcp.downgrades import result_for
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
@@ -18,13 +17,12 @@ from ..core.dispatcher import Dispatcher
 from ..core.exchange import chain
 from ..core.parts import Answer, Host, Needed, Request
 from ..core.sanitizing import repair_unicode
-from ..core.steps import Call, Step, check_size
+from ..core.steps import Call
+from ..declared import list_limits, list_steps
 from ..old_names import OldNames
 
 if TYPE_CHECKING:
     from ...package import Package
-
-_LIMITS: Final = ("concurrency", "maxResultBytes", "timeout")
 
 
 class Calls:
@@ -50,31 +48,10 @@ class Calls:
         """Return the list."""
         return {"tools": {name: tool.listed for name, tool in self._package.tools.items()}}
 
-    def _steps(self, host: Host, limits: Sequence[Step]) -> Iterator[Step]:
-        """Yield what a call goes through, most of it as far as the manifest asks for it."""
-        if "rateLimit" in self._package.policies:
-            with Extra("rates", "`policy.rateLimit`"):
-                from ...policy.rates import Rates
-
-            yield Rates(host.store)
-        yield check_size
-        yield from limits
-        if any(tool.extension.get("bind") for tool in self._package.tools.values()):
-            from ...policy.claims import set_arguments
-
-            yield set_arguments
-
-    def _limits(self) -> Iterator[Step]:
-        """Yield how long a call may take, how large it may be, and how many there may be at once."""
-        if not self._package.policies.isdisjoint(_LIMITS):
-            from ...policy.limits import Limits
-
-            yield Limits()
-
     def answers(self, host: Host) -> Mapping[str, Answer]:
         """Its methods."""
-        last, limits = Dispatcher(host).call, [*self._limits()]
-        run = chain([*self._steps(host, limits)], last)
+        last, limits = Dispatcher(host).call, list_limits(self._package)
+        run = chain([*list_steps(self._package, host.store, limits)], last)
         old_names = OldNames(host.log)
         if host.tasks is not None:
             host.tasks.serve(host, chain(limits, last))

@@ -1,0 +1,109 @@
+"""What a manifest asks of `policy`, `tasks` and `http`: the one place that knows which of their modules keeps it.
+
+Takes a package; gives what keeps its word. What the manifest does not declare is not imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ..extras import Extra
+from .core.steps import Step, check_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ..package import Package, Tool
+    from ..policy.scopes import Scopes
+    from ..state.store import Store
+    from ..tasks.service import Tasks
+    from .core.core import Core
+    from .core.exchange import Middleware
+    from .observability.audit import Recorder
+
+_LIMITS: Final = frozenset({"concurrency", "maxResultBytes", "timeout"})
+
+
+def get_scopes(package: Package) -> Scopes | None:
+    """Return who may use what; `None` if anybody may use everything."""
+    if not package.has_scopes:
+        return None
+    from ..policy.scopes import Scopes
+
+    return Scopes(package)
+
+
+def get_tasks(package: Package, store: Store, recorder: Recorder | None) -> Tasks | None:
+    """Return what makes tasks of calls; `None` if no tool has `taskSupport`."""
+    if not package.has_tasks:
+        return None
+    from ..tasks.service import Tasks
+
+    return Tasks(package, store, recorder)
+
+
+def list_task_methods(core: Core) -> Sequence[Middleware]:
+    """Return what answers the requests of tasks."""
+    if core.tasks is None:
+        return ()
+    from ..tasks.methods import Methods
+
+    return (Methods(core, core.tasks),)
+
+
+def list_limits(package: Package) -> Sequence[Step]:
+    """Return the steps that bound how long a call may take, how large it may be, and how many there may be at once."""
+    if package.policies.isdisjoint(_LIMITS):
+        return ()
+    from ..policy.limits import Limits
+
+    return (Limits(),)
+
+
+def list_steps(package: Package, store: Store, limits: Sequence[Step]) -> Iterator[Step]:
+    """Yield what a call goes through on the way to its tool.
+
+    Args:
+        package: The package.
+        store: Where rates are kept.
+        limits: What `list_limits` returned, which the runs of tasks go through too.
+
+    Raises:
+        MissingExtraError: What keeps rates is not installed.
+    """
+    if "rateLimit" in package.policies:
+        with Extra("rates", "`policy.rateLimit`"):
+            from ..policy.rates import Rates
+
+        yield Rates(store)
+    yield check_size
+    yield from limits
+    if any(tool.extension.get("bind") for tool in package.tools.values()):
+        from ..policy.claims import set_arguments
+
+        yield set_arguments
+
+
+def add_calls(package: Package, handlers: object) -> object:
+    """Return the handlers, with those of tools that are HTTP calls."""
+    if not package.has_calls:
+        return handlers
+    from ..http.calls import bind
+
+    return bind(package, handlers)
+
+
+def takes_misfits(handlers: object, tool: Tool) -> bool:
+    """Return whether a tool is an HTTP call that is sent whatever its schema says (`input: lenient`)."""
+    if not tool.takes_misfits:
+        return False
+    from ..http.calls import Handlers
+
+    return isinstance(handlers, Handlers) and handlers.takes_misfits(tool)
+
+
+def keep_misfits(values: Mapping[str, Any]) -> object:
+    """Return the arguments of a call that is sent although the schema refuses them, in place of a model."""
+    from ..http.calls import Misfits
+
+    return Misfits(values)
