@@ -297,6 +297,9 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
 
 def _tool_handler(tool: ir.Tool) -> HandlerMethod:
     doc = tool_doc(tool)
+    if tool.unbound:
+        names = ", ".join(f"``{name}``" for name in tool.unbound)
+        doc = f"{doc}\n\nNot bound here: {names}. The caller chooses {'it' if len(tool.unbound) == 1 else 'them'}."
     return HandlerMethod(
         role="tool",
         key=tool.name,
