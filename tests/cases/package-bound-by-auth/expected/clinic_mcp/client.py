@@ -15,8 +15,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
 
 class ClinicClient(Binding):
     """Calls the MCP server `clinic`: one method for each tool.
@@ -41,7 +39,7 @@ class ClinicClient(Binding):
 
     async def list_records(
         self, *, year: int | Omit = OMIT, extra: Mapping[str, Any] | None = None
-    ) -> list[ContentBlock]:
+    ) -> _runtime.ToolContent:
         """List the caller's records.
 
         Tool ``list_records``. At most ``60/minute``.
@@ -51,7 +49,7 @@ class ClinicClient(Binding):
         """
         return await self._call_content("list_records", {"year": year}, extra)
 
-    async def fetch_record(self, *, record: str, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def fetch_record(self, *, record: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Fetch a record of the caller.
 
         Tool ``fetch_record``. At most ``60/minute``.
@@ -61,7 +59,7 @@ class ClinicClient(Binding):
         """
         return await self._call_content("fetch_record", {"record": record}, extra)
 
-    async def list_staff_records(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def list_staff_records(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """List the records of a nurse.
 
         Tool ``list_staff_records``. At most ``60/minute``.
@@ -71,7 +69,7 @@ class ClinicClient(Binding):
         """
         return await self._call_content("list_staff_records", {}, extra)
 
-    async def find_records(self, *, member_id: str, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def find_records(self, *, member_id: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Find records of any member.
 
         Tool ``find_records``. Needs the scope ``admin``. At most ``60/minute``.
@@ -81,14 +79,14 @@ class ClinicClient(Binding):
         """
         return await self._call_content("find_records", {"member_id": member_id}, extra)
 
-    async def list_hours(self) -> list[ContentBlock]:
+    async def list_hours(self) -> _runtime.ToolContent:
         """List the hours of the clinic.
 
         Tool ``list_hours``. At most ``60/minute``.
         """
         return await self._call_content("list_hours", {})
 
-    async def list_visits(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def list_visits(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """List the visits of the caller.
 
         Tool ``list_visits``. At most ``60/minute``.
@@ -98,7 +96,7 @@ class ClinicClient(Binding):
         """
         return await self._call_content("list_visits", {}, extra)
 
-    async def cancel_visit(self, *, visit: str, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def cancel_visit(self, *, visit: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Cancel a visit.
 
         Tool ``cancel_visit``. At most ``60/minute``.
@@ -108,7 +106,7 @@ class ClinicClient(Binding):
         """
         return await self._call_content("cancel_visit", {"visit": visit}, extra)
 
-    async def count_visits(self, *, member_id: str, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def count_visits(self, *, member_id: str, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Count the visits of a member.
 
         Tool ``count_visits``. At most ``60/minute``.
