@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mcp_types import (
         BlobResourceContents,
         Completion,
-        ContentBlock,
         PromptMessage,
         TextResourceContents,
     )
@@ -55,77 +54,77 @@ class EverythingClient(PrimitivesBinding):
         """
         return _Tasks(self)
 
-    async def test_simple_text(self) -> list[ContentBlock]:
+    async def test_simple_text(self) -> _runtime.ToolContent:
         """Answer with a line of text.
 
         Tool ``test_simple_text``: read-only, closed world.
         """
         return await self._call_content("test_simple_text", {})
 
-    async def test_image_content(self) -> list[ContentBlock]:
+    async def test_image_content(self) -> _runtime.ToolContent:
         """Answer with an image, a single red pixel.
 
         Tool ``test_image_content``: read-only, closed world.
         """
         return await self._call_content("test_image_content", {})
 
-    async def test_audio_content(self) -> list[ContentBlock]:
+    async def test_audio_content(self) -> _runtime.ToolContent:
         """Answer with a sound, a hundredth of a second of silence.
 
         Tool ``test_audio_content``: read-only, closed world.
         """
         return await self._call_content("test_audio_content", {})
 
-    async def test_embedded_resource(self) -> list[ContentBlock]:
+    async def test_embedded_resource(self) -> _runtime.ToolContent:
         """Answer with a resource, contents and all.
 
         Tool ``test_embedded_resource``: read-only, closed world.
         """
         return await self._call_content("test_embedded_resource", {})
 
-    async def test_multiple_content_types(self) -> list[ContentBlock]:
+    async def test_multiple_content_types(self) -> _runtime.ToolContent:
         """Answer with text, an image and a resource at once.
 
         Tool ``test_multiple_content_types``: read-only, closed world.
         """
         return await self._call_content("test_multiple_content_types", {})
 
-    async def test_error_handling(self) -> list[ContentBlock]:
+    async def test_error_handling(self) -> _runtime.ToolContent:
         """Fail, as a tool that tells the model what went wrong.
 
         Tool ``test_error_handling``: read-only, closed world.
         """
         return await self._call_content("test_error_handling", {})
 
-    async def test_tool_with_progress(self) -> list[ContentBlock]:
+    async def test_tool_with_progress(self) -> _runtime.ToolContent:
         """Report 0, 50 and 100 percent, a moment apart, and then answer.
 
         Tool ``test_tool_with_progress``: read-only, closed world.
         """
         return await self._call_content("test_tool_with_progress", {})
 
-    async def test_tool_with_logging(self) -> list[ContentBlock]:
+    async def test_tool_with_logging(self) -> _runtime.ToolContent:
         """Send three messages to the caller's log, a moment apart, and then answer.
 
         Tool ``test_tool_with_logging``: read-only, closed world.
         """
         return await self._call_content("test_tool_with_logging", {})
 
-    async def test_logging_tool(self) -> list[ContentBlock]:
+    async def test_logging_tool(self) -> _runtime.ToolContent:
         """Send a message to the caller's log, which only a caller gets that asked for messages of its level.
 
         Tool ``test_logging_tool``: read-only, closed world.
         """
         return await self._call_content("test_logging_tool", {})
 
-    async def test_reconnection(self) -> list[ContentBlock]:
+    async def test_reconnection(self) -> _runtime.ToolContent:
         """Close the stream of the call while it runs, so that the caller must come back for the answer.
 
         Tool ``test_reconnection``: read-only, closed world.
         """
         return await self._call_content("test_reconnection", {})
 
-    async def test_elicitation(self, *, message: str) -> list[ContentBlock]:
+    async def test_elicitation(self, *, message: str) -> _runtime.ToolContent:
         """Ask the user who they are, with a message from the caller.
 
         Tool ``test_elicitation``: read-only, closed world.
@@ -135,28 +134,28 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("test_elicitation", {"message": message})
 
-    async def test_elicitation_sep1034_defaults(self) -> list[ContentBlock]:
+    async def test_elicitation_sep1034_defaults(self) -> _runtime.ToolContent:
         """Ask the user for a value of each type, with a default for each (SEP-1034).
 
         Tool ``test_elicitation_sep1034_defaults``: read-only, closed world.
         """
         return await self._call_content("test_elicitation_sep1034_defaults", {})
 
-    async def test_elicitation_sep1330_enums(self) -> list[ContentBlock]:
+    async def test_elicitation_sep1330_enums(self) -> _runtime.ToolContent:
         """Let the user choose from a list, in each of the five forms that a list can have (SEP-1330).
 
         Tool ``test_elicitation_sep1330_enums``: read-only, closed world.
         """
         return await self._call_content("test_elicitation_sep1330_enums", {})
 
-    async def test_streaming_elicitation(self) -> list[ContentBlock]:
+    async def test_streaming_elicitation(self) -> _runtime.ToolContent:
         """Report progress, and then ask the user to confirm.
 
         Tool ``test_streaming_elicitation``: read-only, closed world.
         """
         return await self._call_content("test_streaming_elicitation", {})
 
-    async def test_sampling(self, *, prompt: str) -> list[ContentBlock]:
+    async def test_sampling(self, *, prompt: str) -> _runtime.ToolContent:
         """Hand a prompt to the caller's model, and answer with what it says.
 
         Tool ``test_sampling``: read-only.
@@ -166,84 +165,84 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("test_sampling", {"prompt": prompt})
 
-    async def test_missing_capability(self) -> list[ContentBlock]:
+    async def test_missing_capability(self) -> _runtime.ToolContent:
         """Need the caller's model, so that a caller that offers none is refused.
 
         Tool ``test_missing_capability``: read-only.
         """
         return await self._call_content("test_missing_capability", {})
 
-    async def test_input_required_result_elicitation(self) -> list[ContentBlock]:
+    async def test_input_required_result_elicitation(self) -> _runtime.ToolContent:
         """Ask the user for a name, and greet them.
 
         Tool ``test_input_required_result_elicitation``: read-only, closed world.
         """
         return await self._call_content("test_input_required_result_elicitation", {})
 
-    async def test_input_required_result_sampling(self) -> list[ContentBlock]:
+    async def test_input_required_result_sampling(self) -> _runtime.ToolContent:
         """Ask the caller's model for the capital of France.
 
         Tool ``test_input_required_result_sampling``: read-only.
         """
         return await self._call_content("test_input_required_result_sampling", {})
 
-    async def test_input_required_result_list_roots(self) -> list[ContentBlock]:
+    async def test_input_required_result_list_roots(self) -> _runtime.ToolContent:
         """Count the caller's roots.
 
         Tool ``test_input_required_result_list_roots``: read-only, closed world.
         """
         return await self._call_content("test_input_required_result_list_roots", {})
 
-    async def test_input_required_result_request_state(self) -> list[ContentBlock]:
+    async def test_input_required_result_request_state(self) -> _runtime.ToolContent:
         """Ask the user to confirm, with state that travels with the question.
 
         Tool ``test_input_required_result_request_state``: read-only, closed world.
         """
         return await self._call_content("test_input_required_result_request_state", {})
 
-    async def test_input_required_result_multiple_inputs(self) -> list[ContentBlock]:
+    async def test_input_required_result_multiple_inputs(self) -> _runtime.ToolContent:
         """Ask the user, the caller's model and the caller itself in one round.
 
         Tool ``test_input_required_result_multiple_inputs``: read-only.
         """
         return await self._call_content("test_input_required_result_multiple_inputs", {})
 
-    async def test_input_required_result_multi_round(self) -> list[ContentBlock]:
+    async def test_input_required_result_multi_round(self) -> _runtime.ToolContent:
         """Ask the user for a name, and then for a color.
 
         Tool ``test_input_required_result_multi_round``: read-only, closed world.
         """
         return await self._call_content("test_input_required_result_multi_round", {})
 
-    async def test_input_required_result_tampered_state(self) -> list[ContentBlock]:
+    async def test_input_required_result_tampered_state(self) -> _runtime.ToolContent:
         """Ask the user to confirm; state that comes back changed is refused.
 
         Tool ``test_input_required_result_tampered_state``: read-only, closed world.
         """
         return await self._call_content("test_input_required_result_tampered_state", {})
 
-    async def test_input_required_result_capabilities(self) -> list[ContentBlock]:
+    async def test_input_required_result_capabilities(self) -> _runtime.ToolContent:
         """Ask the user and the caller's model, where the caller has them.
 
         Tool ``test_input_required_result_capabilities``: read-only.
         """
         return await self._call_content("test_input_required_result_capabilities", {})
 
-    async def test_trigger_tool_change(self) -> list[ContentBlock]:
+    async def test_trigger_tool_change(self) -> _runtime.ToolContent:
         """Tell subscribers that the list of tools has changed.
 
         Tool ``test_trigger_tool_change``: read-only, closed world.
         """
         return await self._call_content("test_trigger_tool_change", {})
 
-    async def test_trigger_prompt_change(self) -> list[ContentBlock]:
+    async def test_trigger_prompt_change(self) -> _runtime.ToolContent:
         """Tell subscribers that the list of prompts has changed.
 
         Tool ``test_trigger_prompt_change``: read-only, closed world.
         """
         return await self._call_content("test_trigger_prompt_change", {})
 
-    async def greet(self, *, name: str) -> list[ContentBlock]:
+    async def greet(self, *, name: str) -> _runtime.ToolContent:
         """Greet someone, at once.
 
         Tool ``greet``: read-only, closed world.
@@ -253,7 +252,7 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("greet", {"name": name})
 
-    async def slow_compute(self, *, seconds: float | Omit = OMIT, label: str | Omit = OMIT) -> list[ContentBlock]:
+    async def slow_compute(self, *, seconds: float | Omit = OMIT, label: str | Omit = OMIT) -> _runtime.ToolContent:
         """Take a while, and say so.
 
         Tool ``slow_compute``: read-only, idempotent, closed world.
@@ -264,21 +263,21 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("slow_compute", {"seconds": seconds, "label": label})
 
-    async def failing_job(self) -> list[ContentBlock]:
+    async def failing_job(self) -> _runtime.ToolContent:
         """Fail after a while, as tools fail.
 
         Tool ``failing_job``: read-only, closed world.
         """
         return await self._call_content("failing_job", {})
 
-    async def protocol_error_job(self) -> list[ContentBlock]:
+    async def protocol_error_job(self) -> _runtime.ToolContent:
         """Fail with an error of the protocol.
 
         Tool ``protocol_error_job``: read-only, closed world.
         """
         return await self._call_content("protocol_error_job", {})
 
-    async def confirm_delete(self, *, filename: str) -> list[ContentBlock]:
+    async def confirm_delete(self, *, filename: str) -> _runtime.ToolContent:
         """Delete a file that is none, when the user says so.
 
         Tool ``confirm_delete``: read-only, closed world.
@@ -288,14 +287,14 @@ class EverythingClient(PrimitivesBinding):
         """
         return await self._call_content("confirm_delete", {"filename": filename})
 
-    async def multi_input(self) -> list[ContentBlock]:
+    async def multi_input(self) -> _runtime.ToolContent:
         """Ask two things at once, in the middle of a task.
 
         Tool ``multi_input``: read-only, closed world.
         """
         return await self._call_content("multi_input", {})
 
-    async def test_tool_with_task(self) -> list[ContentBlock]:
+    async def test_tool_with_task(self) -> _runtime.ToolContent:
         """Ask in the call, and go on as a task.
 
         Tool ``test_tool_with_task``: read-only, closed world.
@@ -310,7 +309,7 @@ class EverythingClient(PrimitivesBinding):
         contactMethod: Literal["phone", "email"] | Omit = OMIT,
         phone: str | Omit = OMIT,
         email: str | Omit = OMIT,
-    ) -> list[ContentBlock]:
+    ) -> _runtime.ToolContent:
         """Take a contact. The schema must reach the caller keyword for keyword (SEP-1613, SEP-2106).
 
         Tool ``json_schema_2020_12_tool``: read-only, closed world.
@@ -320,7 +319,7 @@ class EverythingClient(PrimitivesBinding):
             {"name": name, "address": address, "contactMethod": contactMethod, "phone": phone, "email": email},
         )
 
-    async def test_header_parameter(self, *, region: str) -> list[ContentBlock]:
+    async def test_header_parameter(self, *, region: str) -> _runtime.ToolContent:
         """Take an argument that HTTP callers also send as the header `Mcp-Param-Region` (SEP-2243).
 
         Tool ``test_header_parameter``: read-only, closed world.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mcp_types import (
         BlobResourceContents,
         Completion,
-        ContentBlock,
         PromptMessage,
         TextResourceContents,
     )
@@ -70,7 +69,7 @@ class WeatherClient(PrimitivesBinding):
         """
         return await self._call("get_forecast", {"location": location, "days": days}, _models.GetForecastOutput)
 
-    async def list_stations(self) -> list[ContentBlock]:
+    async def list_stations(self) -> _runtime.ToolContent:
         """List the places that a station reports from, one on a line.
 
         Tool ``list_stations``: read-only, closed world.

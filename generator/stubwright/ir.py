@@ -112,7 +112,8 @@ class Tool:
 
     `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
     manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
-    `input`, which handlers get, and not in `definition`. `has_handles` says that its handler can make and use handles.
+    `input`, which handlers get, and not in `definition`; `unbound` are those that it leaves to callers although `auth`
+    or an API binds them. `has_handles` says that its handler can make and use handles.
     `aliases` are its old names, as the manifest has them but with prefixes.
     """
 
@@ -130,6 +131,7 @@ class Tool:
     policy: Mapping[str, Json] = field(default_factory=dict)
     http: Mapping[str, Json] = field(default_factory=dict)
     bound: frozenset[str] = frozenset()
+    unbound: tuple[str, ...] = ()
     has_handles: bool = False
     aliases: tuple[Mapping[str, Json], ...] = ()
 

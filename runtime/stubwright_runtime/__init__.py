@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .client.core.connect_errors import SessionLost as SessionLost
     from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.connect_errors import Unreachable as Unreachable
+    from .client.core.content import ToolContent as ToolContent
     from .client.core.deviation import DeviatingResult as DeviatingResult
     from .client.core.errors import CallRefused as CallRefused
     from .client.core.errors import InvalidResult as InvalidResult
@@ -96,6 +97,7 @@ else:
             ".client.features.tool_pages": ("EndlessPages",),
             ".client.features.questions": ("Question",),
             ".client.core.responses": ("CallResponse",),
+            ".client.core.content": ("ToolContent",),
             ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
             ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             ".client.tasks.states": ("ToolTaskState",),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .client.core.connect_errors import SessionLost as SessionLost
     from .client.core.connect_errors import Unauthorized as Unauthorized
     from .client.core.connect_errors import Unreachable as Unreachable
+    from .client.core.content import ToolContent as ToolContent
     from .client.core.deviation import DeviatingResult as DeviatingResult
     from .client.core.errors import CallRefused as CallRefused
     from .client.core.errors import InvalidResult as InvalidResult
@@ -128,6 +129,7 @@ else:
             ".client.features.primitives": ("PrimitivesBinding",),
             ".client.features.questions": ("Question",),
             ".client.core.responses": ("CallResponse", "Responses", "responding", "sharing"),
+            ".client.core.content": ("ToolContent",),
             ".client.features.subscriptions": ("ListChanged", "ResourceUpdated", "changes"),
             ".client.tasks.errors": ("TaskCancelled", "TaskExpired", "TasksUnsupported"),
             ".client.tasks.states": ("ToolTaskState",),

@@ -100,8 +100,7 @@ async def use(weather: WeatherClient) -> None:
 TASKS = """
 from typing import assert_type
 
-from mcp_types import ContentBlock
-from tasks_mcp import ShipOutput, TasksClient, ToolTask
+from tasks_mcp import ShipOutput, TasksClient, ToolContent, ToolTask
 
 
 async def right(client: TasksClient) -> None:
@@ -109,7 +108,7 @@ async def right(client: TasksClient) -> None:
     assert_type(task, ToolTask[ShipOutput])
     assert_type(await task, ShipOutput)
     assert_type(await client.tasks.with_options(ttl=60).ship.resume(task.id), ShipOutput)
-    assert_type(await client.tasks.say.resume(task.id).wait(timeout=5), list[ContentBlock])
+    assert_type(await client.tasks.say.resume(task.id).wait(timeout=5), ToolContent)
     assert_type([state.message async for state in task.updates()], list[str | None])
     assert_type([state.id async for state in client.tasks.list()], list[str])
     ends: bool = task.status == "completed" and task.done()

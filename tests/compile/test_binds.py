@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,11 @@ import mcp
 import pytest
 from mcp.server.auth.provider import AccessToken
 
+from memory import load
 from packages import check, generate, imported, manifest, tool
 from serving import asgi
+from stubwright import cli
+from stubwright.compile.resolve import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,3 +149,135 @@ async def test_the_typed_client_and_the_models(package: ModuleType, monkeypatch:
 def test_what_cannot_be_bound(schema: dict[str, Any], bind: dict[str, Any], code: str, tmp_path: Path) -> None:
     given = {"name": "t", "description": "d", "inputSchema": schema, "stubwright": {"bind": bind}}
     assert code in [found.code for found in check(tmp_path, manifest([given]))]
+
+
+AUTH = {"issuer": "https://auth.example.com", "audience": "https://binds.example.com/mcp"}
+SUBJECT = {"claim": "sub", "local": {"env": "BINDS_USER"}}
+TOOLS = [
+    tool("add_note", {"user_id": {"type": "string"}, "text": {"type": "string"}}),
+    tool("count_notes", {"user_id": {"type": "string", "minLength": 2}}),
+    tool("list_topics", {"topic": {"type": "string"}}),
+]
+BY_TOKEN = {
+    **manifest(TOOLS, name="bound_by_auth"),
+    "auth": {**AUTH, "bind": {"user_id": SUBJECT}},
+    "policy": {"rateLimit": "60/minute"},
+}
+
+
+def bind_in_each(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest whose tools say themselves what its `auth` binds."""
+    auth = dict(value["auth"])
+    bindings = auth.pop("bind")
+    tools = []
+    for each in value["tools"]:
+        own = {name: binding for name, binding in bindings.items() if name in each["inputSchema"]["properties"]}
+        tools.append({**each, "stubwright": {"bind": own}} if own else each)
+    return {**value, "auth": auth, "tools": tools}
+
+
+def test_what_auth_binds_is_the_same_as_in_each_tool(tmp_path: Path) -> None:
+    packages: list[dict[str, bytes]] = []
+    for folder, value in ((tmp_path / "all", BY_TOKEN), (tmp_path / "each", bind_in_each(BY_TOKEN))):
+        folder.mkdir()
+        name = generate(folder, value)
+        files = [path for path in (folder / name).rglob("*") if path.is_file()]
+        packages.append({str(path.relative_to(folder)): path.read_bytes() for path in files})
+    assert len(packages[0]) > 5
+    assert packages[0] == packages[1]
+
+
+def test_it_reaches_included_tools_overlays_and_apis() -> None:
+    overlaid = """
+        stubwright: 1
+        server: {name: outer, version: "1"}
+        auth:
+          issuer: https://auth.example.com
+          audience: https://outer.example.com
+          bind: {user_id: {claim: sub}, tenant: {claim: org}, region: {claim: region}}
+        include: [{path: inner.yaml, prefix: in_}, saved.json]
+        tools: []
+        overlay:
+          apis: {books: {bind: {tenant: {value: main}}}}
+          tools:
+            in_add: {inputSchema: {properties: {user_id: {type: string}}}}
+            in_own: {bind: {tenant: {env: TENANT}, region: null}}
+    """
+    inner = """
+        stubwright: 1
+        apis: {books: {baseUrl: "https://books.example.com"}}
+        tools:
+          - {name: add, description: D., inputSchema: {type: object, properties: {text: {type: string}}}}
+          - name: of_api
+            description: D.
+            inputSchema: {type: object, properties: {user_id: {type: string}, tenant: {type: string}}}
+            stubwright:
+              http: {api: books, url: "/{tenant}/{user_id}"}
+              examples: [{input: {user_id: a, tenant: b}}]
+          - name: own
+            description: D.
+            inputSchema: {type: object, properties: {tenant: {type: string}, region: {type: string}}}
+    """
+    saved = '{"tools": [{"name": "saved", "inputSchema": {"type": "object", "properties": {"region": {}}}}]}'
+    resolved = resolve(load("outer.yaml", **{"outer.yaml": overlaid, "inner.yaml": inner, "saved.json": saved}))
+    bound = {each.name: each.extension.get("bind") for each in resolved.tools}
+    assert bound == {
+        "in_add": {"user_id": {"claim": "sub"}},
+        "in_of_api": {"user_id": {"claim": "sub"}, "tenant": {"value": "main"}},
+        "in_own": {"tenant": {"env": "TENANT"}},
+        "saved": {"region": {"claim": "region"}},
+    }
+    assert [each.unbound for each in resolved.tools] == [(), (), ("region",), ()]
+    assert resolved.tools[1].extension["examples"] == [{"input": {}}]
+
+
+@ERAS
+async def test_what_auth_binds_comes_from_the_token(mode: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    class Notes:
+        def add_note(self, args: Any, ctx: object) -> str:
+            return f"{args.user_id}: {args.text}"
+
+        def count_notes(self, args: Any, ctx: object) -> str:
+            return args.user_id
+
+        def list_topics(self, args: Any, ctx: object) -> str:
+            return ""
+
+    monkeypatch.setenv("BINDS_USER", "root")  # which is nobody's over HTTP
+    with imported(tmp_path, generate(tmp_path, BY_TOKEN)) as module:
+        app = module.asgi_app(Notes(), token_verifier=Verifier())
+        with asgi(app) as url:
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": "Bearer ann"}) as web,
+                mcp.Client(streamable_http_client(f"{url}/mcp", http_client=web), mode=mode) as client,
+            ):
+                listed = [each.input_schema["properties"] for each in (await client.list_tools()).tools]
+                assert listed == [{"text": {"type": "string"}}, {}, {"topic": {"type": "string"}}]
+                assert await called(client, {"text": "a"}) == "ann: a"
+                assert await called(client, {"text": "a", "user_id": "bob"}) == (
+                    "error: Invalid arguments for add_note:\n- user_id: is set by the server; leave it out"
+                )
+
+
+def test_diff_compares_each_tool_and_keeps_no_count_of_where_it_is_said(tmp_path: Path) -> None:
+    assert cli.run(["diff", *written(tmp_path, BY_TOKEN, bind_in_each(BY_TOKEN))]) == 0
+
+
+def test_what_auth_no_longer_binds_is_a_change_of_each_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    opened = {**BY_TOKEN, "tools": [{**TOOLS[0], "stubwright": {"bind": {"user_id": None}}}, *TOOLS[1:]]}
+    cli.run(["diff", *written(tmp_path, BY_TOKEN, opened)])
+    text = capsys.readouterr().out
+    assert "tool `add_note`: `user_id` is no longer set by the server" in text
+    assert "auth.bind" not in text
+    assert "count_notes" not in text
+
+
+def written(folder: Path, *values: dict[str, Any]) -> list[str]:
+    """Write manifests, and return their paths."""
+    paths = [folder / f"{number}.json" for number in range(len(values))]
+    for path, value in zip(paths, values, strict=True):
+        path.write_text(json.dumps(value))
+    return [str(path) for path in paths]

@@ -192,8 +192,9 @@ class ClientMethod:
     """One method of the client, which calls the method `call` of the base with `arguments`.
 
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
-    their names alone, `gives_model` that it returns a model, `gives_pages` that this is a page of several,
-    `gives_response` that it stands in the class of responses, and returns one, and `gives_task` the same of tasks.
+    their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
+    that this is a page of several, `gives_response` that it stands in the class of responses, and returns one, and
+    `gives_task` the same of tasks.
     """
 
     role: MethodRole
@@ -207,6 +208,7 @@ class ClientMethod:
     doc: str
     place: Place
     gives_model: bool = False
+    gives_content: bool = False
     gives_pages: bool = False
     gives_response: bool = False
     gives_task: bool = False
@@ -214,7 +216,9 @@ class ClientMethod:
     @property
     def annotation(self) -> Code:
         """The type of what it returns, as the module writes it, which imports no model for that."""
-        given = code("_models.{}", self.returns.text) if self.gives_model else self.returns.text
+        given = self.returns.text
+        if self.gives_model or self.gives_content:
+            given = code("{}.{}", Name("_models" if self.gives_model else "_runtime"), given)
         if self.gives_task:
             return code("_runtime.ToolTask[{}]", given)
         return code("_runtime.CallResponse[{}]", given) if self.gives_response else given
@@ -228,7 +232,7 @@ class ClientMethod:
     @property
     def names(self) -> frozenset[Name]:
         """The names that its signature needs, but for builtins and defaults."""
-        returned = frozenset[Name]() if self.gives_model else self.returns.names
+        returned = frozenset[Name]() if self.gives_model or self.gives_content else self.returns.names
         return returned.union(*(parameter.type.names for parameter in self.parameters))
 
 
@@ -297,6 +301,9 @@ def handler_methods(manifest: ir.Manifest) -> tuple[HandlerMethod, ...]:
 
 def _tool_handler(tool: ir.Tool) -> HandlerMethod:
     doc = tool_doc(tool)
+    if tool.unbound:
+        names = ", ".join(f"``{name}``" for name in tool.unbound)
+        doc = f"{doc}\n\nNot bound here: {names}. The caller chooses {'it' if len(tool.unbound) == 1 else 'them'}."
     return HandlerMethod(
         role="tool",
         key=tool.name,
@@ -415,7 +422,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | Non
             *([rest] if rest is not None else []),
         ),
         by_name=True,
-        returns=plain(output) if output else _list_of("ContentBlock"),
+        returns=plain(output or Name("ToolContent")),
         call=Name("_call" if output else "_call_content"),
         arguments=(
             literal(tool.name),
@@ -427,6 +434,7 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | Non
         doc=arguments_doc(doc, described),
         place=tool.place,
         gives_model=output is not None,
+        gives_content=output is None,
         gives_pages="page" in tool.http,
     )
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stubwright.compile import binds as binding
 from stubwright.compile import overlays
 from stubwright.diagnostics import Place
 from stubwright_runtime.http.requests import HOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from stubwright.compile.source import Bundle
     from stubwright.ir import Json
@@ -62,10 +63,7 @@ def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Itera
         wire: The tool.
         http: Its call.
     """
-    schema = wire.get("inputSchema")
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict):
-        return
+    properties = binding.properties(wire.get("inputSchema"))
     for section in _CONSTANT:
         said: Mapping[str, Json] = api.settings.get(section) or {}
         for key, value in (http.get(section) or {}).items():
@@ -73,14 +71,14 @@ def binds(api: Api, wire: Mapping[str, Json], http: Mapping[str, Json]) -> Itera
             name = next((name for name in said if _is_same(section, name, key)), "")
             constant = said.get(name)
             if constant is not None and argument is not None and argument[1] in properties:
-                binding = {"value": constant} if isinstance(constant, str) else constant
-                yield api.place / section / name, {argument[1]: binding}
-    if own := {name: binding for name, binding in (api.settings.get("bind") or {}).items() if name in properties}:
+                source = {"value": constant} if isinstance(constant, str) else constant
+                yield api.place / section / name, {argument[1]: source}
+    if own := {name: source for name, source in (api.settings.get("bind") or {}).items() if name in properties}:
         yield api.place, own
 
 
-def without(examples: Json, binds: Mapping[str, Json]) -> list[Json]:
-    """Return a tool's examples without the arguments that its API sets."""
+def without(examples: Json, binds: Container[str]) -> list[Json]:
+    """Return a tool's examples without the arguments that something outside its file sets."""
     return [
         {
             **example,

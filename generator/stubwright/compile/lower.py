@@ -88,7 +88,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             "stubwright": FORMAT,
             "server": server,
             "formats": formats,
-            **{key: entry[key] for key in _OF_ALL if entry.get(key)},
+            **_about_all(entry),
             **({"apis": apis} if apis else {}),
             **({"toolsets": offered} if (offered := toolsets.lower(resolved)) else {}),
             **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
@@ -107,6 +107,14 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             **bundles.document(),
         },
     )
+
+
+def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
+    """Return what a manifest says of its whole server; what `auth` binds stands in the tools."""
+    settings = {key: entry[key] for key in _OF_ALL if entry.get(key)}
+    if "bind" in (settings.get("auth") or ()):
+        settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
+    return settings
 
 
 def _is_changed(tool: Declared) -> bool:
@@ -183,6 +191,7 @@ def _tool(
         policy={key: value for key, value in policy.items() if not key.startswith("x-")},
         http=http,
         bound=frozenset(bound),
+        unbound=declared.unbound,
         has_handles=has_handles,
         aliases=tuple(old_names),
     )

@@ -14,6 +14,7 @@ import pydantic_core
 
 from stubwright import naming
 from stubwright.compile import apis as calling
+from stubwright.compile import binds as binding
 from stubwright.compile import overlays as overlaying
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects
@@ -43,7 +44,7 @@ class Declared:
     came through. `wire` is the whole entry as written, with what overlays change of it, and `data` the same as JSON;
     `patches` are these changes with their places, the strongest last. `extension` is what stands under its `stubwright`
     key and in overlays, merged; `layers` are those parts with their places, the strongest last. `names` are its Python
-    names.
+    names. `unbound` are arguments that it leaves to callers, whatever else binds them: `extension` has none of those.
     """
 
     section: vocabulary.Section
@@ -56,6 +57,7 @@ class Declared:
     layers: tuple[tuple[Place, Mapping[str, Json]], ...]
     names: naming.Names
     patches: tuple[overlaying.Patch, ...] = ()
+    unbound: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -213,13 +215,15 @@ def tools(bundle: Bundle, apis: Mapping[str, calling.Api]) -> tuple[Declared, ..
 
     An overlay names tools as its own file sees them, that is, before the prefixes with which that file is included.
     Mappings merge key by key, anything else is replaced, and an including file's overlay wins over an included one's.
-    In what goes on the wire, `null` removes a key. What an API binds is bound unless the tool says otherwise.
+    In what goes on the wire, `null` removes a key. What `auth` binds in all tools, or an API in its own, is bound
+    unless the tool says otherwise.
     """
+    auth = bundle.documents[bundle.entry].value.get("auth") or {}
     added: dict[str, list[tuple[Place, Mapping[str, Json]]]] = {}
     for fragment, place, overlay in overlays(bundle):
         added.setdefault(fragment.prefix + str(place.pointer[-1]), []).insert(0, (place, overlay))
     return tuple(
-        _declared(fragment, place, wire, added, apis, posixpath.dirname(bundle.entry))
+        _declared(fragment, place, wire, added, apis, auth, bundle.entry)
         for fragment in bundle.fragments
         for place, wire in entries(bundle, fragment.path, vocabulary.TOOLS)
     )
@@ -308,34 +312,55 @@ def _declared(
     wire: Mapping[str, Json],
     added: Mapping[str, list[tuple[Place, Mapping[str, Json]]]],
     apis: Mapping[str, calling.Api],
-    folder: str,
+    auth: Mapping[str, Json],
+    entry: str,
 ) -> Declared:
     name = fragment.prefix + wire["name"]
     own = wire.get("stubwright") or {}
     layers = [(place / "stubwright", own)]
     patches: list[overlaying.Patch] = []
-    for at, entry in added.get(name, ()):
-        fields, settings = overlaying.split(entry)
+    for at, overlay in added.get(name, ()):
+        fields, settings = overlaying.split(overlay)
         layers.append((at, settings))
         if fields:
             patches.append((at, fields))
     if patches:
-        wire = overlaying.patched(wire, patches, place.file, folder)
+        wire = overlaying.patched(wire, patches, place.file, posixpath.dirname(entry))
     extension: Mapping[str, Json] = own
     for _, layer in layers[1:]:
         extension = merged(extension, layer)
     http = extension.get("http") or {}
     api = apis.get(http.get("api", ""))
-    bound = () if api is None else tuple(calling.binds(api, wire, http))
+    of_api = () if api is None else tuple(calling.binds(api, wire, http))
+    of_all = binding.of_all(auth, wire.get("inputSchema"))
+    bound = (*([(Place(entry, ("auth",)), of_all)] if of_all else []), *of_api)
     layers[:0] = [(at, {"bind": bindings}) for at, bindings in bound]
-    if binds := {name: binding for _, bindings in bound for name, binding in bindings.items()}:
-        extension = {**extension, "bind": {**binds, **(extension.get("bind") or {})}}
+    inherited = {name: source for _, bindings in bound for name, source in bindings.items()}
+    said: Mapping[str, Json] = extension.get("bind") or {}
+    unbound = tuple(name for name, source in said.items() if source is None)
+    if inherited or unbound:
+        binds = {name: source for name, source in {**inherited, **said}.items() if source is not None}
+        extension = {key: value for key, value in extension.items() if key != "bind"}
+        if binds:
+            extension["bind"] = binds
         if "examples" in extension:  # which know nothing of what another file hides
-            extension["examples"] = calling.without(extension["examples"], binds)
+            elsewhere = [bindings for at, bindings in bound if at.pointer[0] == "apis" or at.file != place.file]
+            hidden = binds.keys() & {name for bindings in elsewhere for name in bindings}
+            extension["examples"] = calling.without(extension["examples"], hidden)
     names = naming.tool(name, extension.get("pythonName"))
     data = to_json(wire)
     return Declared(
-        vocabulary.TOOLS, name, fragment.prefix, wire, data, place, extension, tuple(layers), names, tuple(patches)
+        vocabulary.TOOLS,
+        name,
+        fragment.prefix,
+        wire,
+        data,
+        place,
+        extension,
+        tuple(layers),
+        names,
+        tuple(patches),
+        unbound,
     )
 
 

@@ -138,7 +138,7 @@ CODES = _table(
     ("SW266", "error", "The manifest names part of a response that no response can have."),
     ("SW267", "error", "The settings for pages do not lead to the next page."),
     ("SW268", "error", "An issuer or a resource of `auth` is not a URL, or not one that can be trusted."),
-    ("SW269", "error", "An argument cannot be bound: other keywords of the schema use it, or its value does not fit."),
+    ("SW269", "error", "An argument cannot be bound, or left unbound: the schema or the value does not fit."),
     ("SW270", "error", "A handle never expires, and has no owner."),
     ("SW271", "error", "`x-handle` is in a place where there cannot be an id of a handle."),
     ("SW272", "error", "A completion refers to a schema that lists no strings."),

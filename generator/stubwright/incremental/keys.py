@@ -44,7 +44,7 @@ def of_resolved(resolved: Resolved, made_by: Sequence[str]) -> Keys:
     shared = digest(to_json([[files[key.file], key.name, outline.schema] for key, outline in resolved.shared.items()]))
 
     def of_tool(tool: Declared) -> str:
-        parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, _use(tool, names)]
+        parts: list[Json] = [tool.name, files[tool.place.file], tool.extension, tool.unbound, _use(tool, names)]
         if any(outline.shared() for _, outline in resolved.schemas(tool)):
             parts.append(shared)
         hasher = head.copy()

@@ -249,7 +249,7 @@ CALLER: Final = """
 from typing import assert_type
 
 from mcp_types import ContentBlock
-from open_mcp import CallResponse, ForecastOutput, OpenClient, Reply, text
+from open_mcp import CallResponse, ForecastOutput, OpenClient, Reply, ToolContent, text
 
 
 async def call(client: OpenClient) -> None:
@@ -260,7 +260,10 @@ async def call(client: OpenClient) -> None:
     assert_type(whole.content, list[ContentBlock])
     assert_type(whole.text, str)
     blocks = await client.with_raw_response.anything(extra={"a": [1], "b": None})
-    assert_type(blocks.parse(), list[ContentBlock])
+    assert_type(blocks.parse(), ToolContent)
+    plain: list[ContentBlock] = await client.anything()
+    assert_type((await client.anything()).text, str)
+    plain.append(text("more"))
     await client.labelled(extra="a", extra_={"x-a": object()})
     await client.with_options(timeout=None, confirm_all=True, sanitize="none").headed(extra={"x-a": "b"})
 

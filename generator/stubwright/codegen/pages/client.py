@@ -21,9 +21,7 @@ _HOMES: tuple[Mapping[str, frozenset[str]], ...] = (
         "uuid": frozenset({"UUID"}),
     },
     {
-        "mcp_types": frozenset(
-            {"BlobResourceContents", "Completion", "ContentBlock", "PromptMessage", "TextResourceContents"}
-        ),
+        "mcp_types": frozenset({"BlobResourceContents", "Completion", "PromptMessage", "TextResourceContents"}),
         "pydantic": frozenset({"AnyUrl"}),
     },
 )

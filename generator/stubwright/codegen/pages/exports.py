@@ -24,7 +24,8 @@ _CONNECTING: Final = (
     *("ServerExited", "SessionLost", "Unauthorized", "Unreachable"),
 )
 _AROUND: Final = ("HandlerCall", "Proceed")
-_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND})
+_CONTENT: Final = "ToolContent"
+_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT})
 """These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""
 
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
@@ -71,6 +72,8 @@ def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
     if "client" in manifest.emit:
         yield from _CLIENT
         yield from _CONNECTING
+        if any(tool.output is None for tool in manifest.tools):
+            yield _CONTENT
         if any(tool.task_support != "forbidden" for tool in manifest.tools):
             yield from _TASKS
         if any(tool.http.get("output") == "lenient" or "large" in tool.http for tool in manifest.tools):

@@ -75,6 +75,9 @@ _RULES = (
     tools.confirmations,
     authorization.sourced,
     authorization.bound,
+    authorization.bound_in_all,
+    authorization.reached,
+    authorization.unbound,
     http.bound_by_apis,
     authorization.issuers,
     authorization.possible,
@@ -118,7 +121,8 @@ _RULES = (
 
 _OF_ALL_TOOLS = frozenset(
     {names.unique_on_the_wire, names.unique_in_python, names.unique_classes}
-    | {authorization.possible, authorization.spelled, handles.used, http.apis, http.bound_by_apis, readers.javascript}
+    | {authorization.possible, authorization.spelled, authorization.bound_in_all}
+    | {handles.used, http.apis, http.bound_by_apis, readers.javascript}
     | {
         readers.official_clients,
         aliases.check,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from stubwright import http
+from stubwright.compile import binds
+from stubwright.compile.rules.http import argument_names
 from stubwright.diagnostics import Diagnostic, Place
 from stubwright.diagnostics.suggestions import did_you_mean, is_slip, quoted
 from stubwright_runtime.mcp import vocabulary
@@ -150,26 +152,33 @@ def limited(resolved: Resolved) -> Iterator[Diagnostic]:
 
 def sourced(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that what the server sets comes from one place."""
+    at = _of_all_tools(resolved)
+    for name, binding in _bound_in_all(resolved).items():
+        yield from _sourced(name, f"`{name}`", binding, at / name)
     for tool in resolved.tools:
         for name, binding in (tool.extension.get("bind") or {}).items():
             place = tool.place_of("bind", name)
-            sources = [key for key in _SOURCES if key in binding]
-            if len(sources) != 1:
-                problem = f"comes from {' and '.join(map(quoted, zip(sources)))}" if sources else "comes from nowhere"
-                fix = "write one of `claim`, `value` and `env`"
-                yield Diagnostic("SW269", f"`{name}` of `{tool.name}` {problem}", place.key(), fix)
-            for key, source in (("local", "claim"), ("default", "env")):
-                if key in binding and sources and source not in sources:
-                    message = f"`{key}` goes with `{source}`, which `{name}` does not come from"
-                    yield Diagnostic("SW269", message, (place / key).key(), f"remove `{key}`")
+            if place != at / name:
+                yield from _sourced(name, f"`{name}` of `{tool.name}`", binding, place)
+
+
+def _sourced(name: str, subject: str, binding: Mapping[str, Json], place: Place) -> Iterator[Diagnostic]:
+    sources = [key for key in _SOURCES if key in binding]
+    if len(sources) != 1:
+        problem = f"comes from {' and '.join(map(quoted, zip(sources)))}" if sources else "comes from nowhere"
+        yield Diagnostic("SW269", f"{subject} {problem}", place.key(), "write one of `claim`, `value` and `env`")
+    for key, source in (("local", "claim"), ("default", "env")):
+        if key in binding and sources and source not in sources:
+            message = f"`{key}` goes with `{source}`, which `{name}` does not come from"
+            yield Diagnostic("SW269", message, (place / key).key(), f"remove `{key}`")
 
 
 def bound(resolved: Resolved) -> Iterator[Diagnostic]:
     """Check that what the server sets is an argument of its own, which nothing else in the schema mentions."""
+    of_all = _of_all_tools(resolved)
     for tool in resolved.tools:
         schema = resolved.outlines[tool.place / "inputSchema"].schema
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        known = properties if isinstance(properties, dict) else {}
+        known = binds.properties(schema)
         paging: Mapping[str, Json] = (tool.extension.get("http") or {}).get("page") or {}
         for name in tool.extension.get("bind") or ():
             at = tool.place_of("bind", name)
@@ -178,16 +187,71 @@ def bound(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW258", message, at.key(), did_you_mean(name, known, "arguments"))
             elif name == paging.get("argument"):
                 message = f"`{name}` of `{tool.name}` cannot be bound: `page` sets it, for each page"
-                fix = "remove it from `page`, or from what sets it: `bind`, or the API's `bind`, `query` or `headers`"
-                yield Diagnostic("SW269", message, at.key(), fix)
+                setters = "from what sets it: `bind`, or the API's `bind`, `query` or `headers`"
+                otherwise = _left_open(name) if at == of_all / name else setters
+                yield Diagnostic("SW269", message, at.key(), f"remove it from `page`, or {otherwise}")
             elif keyword := next((key for key in _OTHERS if key in schema and _names(schema[key], name)), None):
-                message = f"`{name}` cannot be bound: `{keyword}` also uses it"
-                yield Diagnostic(
-                    "SW269",
-                    message,
-                    at.key(),
-                    f"rewrite the schema without `{keyword}`, or remove `{name}` from `bind`",
-                )
+                message = f"`{name}` of `{tool.name}` cannot be bound: `{keyword}` also uses it"
+                otherwise = _left_open(name) if at == of_all / name else f"remove `{name}` from `bind`"
+                yield Diagnostic("SW269", message, at.key(), f"rewrite the schema without `{keyword}`, or {otherwise}")
+
+
+def bound_in_all(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that what `auth` binds is an argument of a tool."""
+    bindings = _bound_in_all(resolved)
+    if not bindings:
+        return
+    known = {name: None for tool in resolved.tools for name in binds.properties(tool.wire.get("inputSchema"))}
+    for name in bindings:
+        if name not in known and not any(name in argument_names(resolved, tool) for tool in resolved.tools):
+            message = f"no tool has an argument `{name}` in its own `properties`"
+            at = (_of_all_tools(resolved) / name).key()
+            yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
+
+
+def reached(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that no tool has an argument that `auth` binds where it cannot be bound, and so would be left open."""
+    bindings = _bound_in_all(resolved)
+    if not bindings:
+        return
+    for tool in resolved.tools:
+        own = {*tool.unbound, *(tool.extension.get("bind") or ())}
+        arguments = argument_names(resolved, tool)
+        for name in [name for name in bindings if name in arguments and name not in own]:
+            yield Diagnostic(
+                "SW269",
+                f"`{name}` of `{tool.name}` cannot be bound: it is not in the tool's own `properties`",
+                tool.place / "inputSchema",
+                f"move it there from what the schema refers to or combines, or {_left_open(name)}",
+            )
+
+
+def unbound(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that an argument that a tool leaves to callers is one, and that something would bind it otherwise."""
+    bindings = _bound_in_all(resolved)
+    for tool in resolved.tools:
+        for name in tool.unbound:
+            at = tool.place_of("bind", name).key()
+            if name not in (known := sorted(argument_names(resolved, tool))):
+                message = f"`{tool.name}` has no argument `{name}`"
+                yield Diagnostic("SW258", message, at, did_you_mean(name, known, "arguments"))
+            elif name not in bindings and not any((layer.get("bind") or {}).get(name) for _, layer in tool.layers):
+                message = f"nothing binds `{name}` of `{tool.name}`, so there is nothing to leave open"
+                yield Diagnostic("SW269", message, at, f"remove `{name}`, or write where its value comes from")
+
+
+def _bound_in_all(resolved: Resolved) -> Mapping[str, Json]:
+    """Return what `auth` binds in all tools."""
+    bindings: Mapping[str, Json] = (resolved.entry.get("auth") or {}).get("bind") or {}
+    return bindings
+
+
+def _of_all_tools(resolved: Resolved) -> Place:
+    return Place(resolved.bundle.entry, ("auth", "bind"))
+
+
+def _left_open(name: str) -> str:
+    return f"leave it to callers of this tool: `bind: {{{name}: null}}`"
 
 
 def _names(part: Json, name: str) -> bool:

@@ -38,7 +38,8 @@ def known_codes(resolved: Resolved) -> Iterator[Diagnostic]:
 def suppressed(resolved: Resolved, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return `diagnostics` without the warnings that are ignored.
 
-    The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry.
+    The manifest's own list counts everywhere, a fragment's list in its file, and an entry's list for the entry: not for
+    what `auth` says of all tools.
     """
     ignored = [(frozenset(codes), places) for _, codes, places in _lists(resolved)]
     return [
@@ -61,7 +62,8 @@ def _lists(resolved: Resolved) -> Iterator[tuple[Place, list[str], tuple[Place, 
                     yield place / "stubwright" / "lint" / "ignore", codes, (place,)
     for tool in resolved.tools:
         if codes := _codes(tool.extension):
-            yield tool.place_of("lint", "ignore"), codes, (tool.place, *(place for place, _ in tool.layers))
+            own = (place for place, _ in tool.layers if place.pointer[:1] != ("auth",))
+            yield tool.place_of("lint", "ignore"), codes, (tool.place, *own)
 
 
 def _codes(extension: Mapping[str, Json]) -> list[str]:

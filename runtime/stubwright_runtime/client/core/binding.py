@@ -16,6 +16,7 @@ from ..features.subscriptions import Subscriptions
 from ..transports.bounds import MAX_RESULT_BYTES
 from ..transports.connecting import Connection, Target, create_client, narrow
 from .calls import call_content, call_model
+from .content import ToolContent
 from .in_flight import InFlight
 from .options import (
     OMIT,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from httpx2 import Auth
     from mcp import Client
-    from mcp_types import ContentBlock
 
     from ...observability.failures import Failures
     from ...package import Package
@@ -277,7 +277,7 @@ class Binding:
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
-    ) -> list[ContentBlock]:
+    ) -> ToolContent:
         """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         return (await call_content(self._session, self._options, tool, arguments, extra))[0]

@@ -5,6 +5,7 @@ Takes a tool, its arguments, and how to read a result; gives what was read, and 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -14,14 +15,14 @@ from ..observability.audit import Record, report
 from ..transports.guarded import describe_problems
 from .arguments import to_json, with_extra
 from .confirmation import confirm_call
-from .content import check_result
+from .content import ToolContent, check_result
 from .errors import InvalidResult, ToolFailed
 from .results import read_structured
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import CallToolResult
 
     from ...package import Tool
     from .options import Options
@@ -57,9 +58,10 @@ async def call_content(
     tool: Tool,
     arguments: Mapping[str, object],
     extra: Mapping[str, object] | None,
-) -> tuple[list[ContentBlock], CallToolResult]:
+) -> tuple[ToolContent, CallToolResult]:
     """Call a tool that has no `outputSchema`; its content, and the result. Raises as `call_model`."""
-    return await _perform(session, options, tool, with_extra(tool, arguments, extra), lambda result: result.content)
+    read = partial(ToolContent, tool.name)
+    return await _perform(session, options, tool, with_extra(tool, arguments, extra), read)
 
 
 def make_reader(session: Session, tool: Tool, output: type[_Output]) -> Callable[[CallToolResult], _Output]:

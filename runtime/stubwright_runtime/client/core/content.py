@@ -7,6 +7,7 @@ Considerations": clients SHOULD validate tool results before passing them to a m
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
@@ -20,7 +21,7 @@ from .errors import InvalidResult
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolResult, ContentBlock
 
     from ...package import Tool
     from .options import Sanitize
@@ -33,6 +34,48 @@ _DATA: Final = frozenset({"data", "blob"})
 
 _MOST_PROBLEMS: Final = 20
 """How many problems of one result a message has."""
+
+
+class ToolContent(list["ContentBlock"]):
+    """The content of the result of a tool that has no `outputSchema`: a list of its blocks.
+
+    Attributes:
+        tool: The tool's name on the wire.
+        result: The whole result, with clean content.
+    """
+
+    def __init__(self, tool: str, result: CallToolResult) -> None:
+        """Take the blocks of a result."""
+        super().__init__(result.content)
+        self.tool = tool
+        self.result = result
+
+    @property
+    def text(self) -> str:
+        """The text of all text blocks, a line break between them. Raises `InvalidResult` if there is no such block."""
+        texts = [block.text for block in self if block.type == "text"]
+        if not texts:
+            kinds = ", ".join(dict.fromkeys(block.type for block in self))
+            raise InvalidResult(self.tool, [f"content: {kinds or 'no blocks'}"], self.result, "has no text")
+        return "\n".join(texts)
+
+    def json(self) -> Any:
+        """Return the value of `text`, which is JSON.
+
+        Raises:
+            InvalidResult: There is no text, or it is not JSON (RFC 8259), which has no `NaN`.
+        """
+        try:
+            return json.loads(self.text, parse_constant=_refuse_constant)
+        except RecursionError:
+            problem = "nested too deeply"
+        except ValueError as error:
+            problem = str(error)
+        raise InvalidResult(self.tool, [f"text: {problem}"], self.result, "is not JSON")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a value of JSON")
 
 
 def check_result(tool: Tool, result: CallToolResult, sanitize: Sanitize) -> tuple[CallToolResult, int]:

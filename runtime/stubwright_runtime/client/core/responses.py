@@ -24,7 +24,7 @@ from typing import (
 from pydantic import BaseModel
 
 from .calls import call_content, call_model
-from .content import check_result
+from .content import ToolContent, check_result
 from .errors import ToolFailed
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Responses:
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
-    ) -> CallResponse[list[ContentBlock]]:
+    ) -> CallResponse[ToolContent]:
         """Call a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -19,7 +19,6 @@ from typing import (
     Generic,
     ParamSpec,
     Self,
-    TypeAlias,
     TypeVar,
     overload,
 )
@@ -29,7 +28,7 @@ from pydantic import BaseModel
 from ..core.arguments import to_json, with_extra
 from ..core.calls import make_reader, read_result
 from ..core.confirmation import confirm_call
-from ..core.content import check_result
+from ..core.content import ToolContent, check_result
 from ..core.errors import InvalidResult, ToolFailed
 from ..core.responses import CallResponse
 from ..observability.audit import Record
@@ -37,7 +36,7 @@ from ..observability.audit import Record
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import CallToolResult
 
     from ...package import Package, Tool, Tools
     from ..core.binding import Binding
@@ -50,7 +49,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _Output = TypeVar("_Output", bound=BaseModel)
-_Blocks: TypeAlias = "list[ContentBlock]"
 
 
 class ToolTask(Generic[T_co]):
@@ -324,10 +322,10 @@ class Tasks:
 
     async def _call_content(
         self, name: str, arguments: Mapping[str, object], extra: Mapping[str, object] | None = None
-    ) -> ToolTask[_Blocks]:
+    ) -> ToolTask[ToolContent]:
         """Start a task of a tool that has no `outputSchema`."""
         tool = self._package.tools[name]
-        return await self._start(tool, with_extra(tool, arguments, extra), _content)
+        return await self._start(tool, with_extra(tool, arguments, extra), partial(ToolContent, name))
 
     async def _start(
         self, tool: Tool, arguments: Mapping[str, object], read: Callable[[CallToolResult], T]
@@ -382,7 +380,7 @@ class TaskMethod(Generic[P, T]):
         session, options, tools = self._tasks.__stubwright__
         tool = next(tool for tool in tools.values() if tool.method == self._method.__name__)
         output: Any = tool.Output
-        read = _content if output is None else make_reader(session, tool, output)
+        read = partial(ToolContent, tool.name) if output is None else make_reader(session, tool, output)
         run = TaskRun.resumed(session, tool, id, options)
         return ToolTask(run, _CallState(tool, options, read, {}, is_resumed=True))
 
@@ -415,7 +413,3 @@ def started(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, ToolTask[T
     """Return the method of a tool that stands in a class of tasks itself, which a deprecated one does."""
     itself: Callable[..., Coroutine[Any, Any, Any]] = method
     return Starting(itself)
-
-
-def _content(result: CallToolResult) -> _Blocks:
-    return result.content

@@ -15,8 +15,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
 
 class WeatherClient(Binding):
     """Calls the MCP server `weather`: one method for each tool.
@@ -47,7 +45,7 @@ class WeatherClient(Binding):
         """
         return _Tasks(self)
 
-    async def get(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def get(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Gets it.
 
         Tool ``get``. At most ``5/second``.

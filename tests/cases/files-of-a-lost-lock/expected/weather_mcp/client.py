@@ -15,8 +15,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
 
 class WeatherClient(Binding):
     """Calls the MCP server `weather`: one method for each tool.
@@ -39,7 +37,7 @@ class WeatherClient(Binding):
         """
         return _Responses(self)
 
-    async def ping(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def ping(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Say hello.
 
         Tool ``ping``.

@@ -16,7 +16,7 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
+    from mcp_types import BlobResourceContents, TextResourceContents
 
 
 class DiaryClient(PrimitivesBinding):
@@ -40,7 +40,7 @@ class DiaryClient(PrimitivesBinding):
         """
         return _Responses(self)
 
-    async def write(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def write(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Writes.
 
         Tool ``write``.
@@ -60,7 +60,7 @@ class DiaryClient(PrimitivesBinding):
         """
         return await self._call("read", {}, _models.ReadOutput, extra)
 
-    async def list_all(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def list_all(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Lists.
 
         Tool ``list-all``.

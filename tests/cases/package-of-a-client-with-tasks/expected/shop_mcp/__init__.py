@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import TaskCancelled as TaskCancelled
     from stubwright_runtime.generated import TaskExpired as TaskExpired
     from stubwright_runtime.generated import TasksUnsupported as TasksUnsupported
+    from stubwright_runtime.generated import ToolContent as ToolContent
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import ToolTask as ToolTask
     from stubwright_runtime.generated import ToolTaskState as ToolTaskState

@@ -5,17 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stubwright_runtime import generated as _runtime
 from stubwright_runtime.generated import OMIT, Binding, Omit
 from typing_extensions import deprecated
 
 from . import models as _models
 from .registry import PACKAGE
-
-if TYPE_CHECKING:
-    from mcp_types import ContentBlock
 
 
 class ShopClient(Binding):
@@ -58,7 +53,7 @@ class ShopClient(Binding):
         """
         return await self._call("ship_order", {"order_id": order_id, "express": express}, _models.ShipOrderOutput)
 
-    async def list_(self) -> list[ContentBlock]:
+    async def list_(self) -> _runtime.ToolContent:
         """List what there is.
 
         Tool ``list``: read-only.
@@ -66,14 +61,14 @@ class ShopClient(Binding):
         return await self._call_content("list", {})
 
     @deprecated("Deprecated; use ship_order.")
-    async def ship(self) -> list[ContentBlock]:
+    async def ship(self) -> _runtime.ToolContent:
         """Ship everything.
 
         Tool ``ship``. Deprecated; use ship_order.
         """
         return await self._call_content("ship", {})
 
-    async def find(self) -> list[ContentBlock]:
+    async def find(self) -> _runtime.ToolContent:
         """Find something.
 
         Tool ``find``.
@@ -90,7 +85,7 @@ class _Responses(_runtime.Responses):
     find = _runtime.responding(ShopClient.find)
 
     @deprecated("Deprecated; use ship_order.")
-    async def ship(self) -> _runtime.CallResponse[list[ContentBlock]]:
+    async def ship(self) -> _runtime.CallResponse[_runtime.ToolContent]:
         """Ship everything.
 
         Tool ``ship``. Deprecated; use ship_order.
@@ -107,7 +102,7 @@ class _Tasks(_runtime.Tasks):
 
     @_runtime.started
     @deprecated("Deprecated; use ship_order.")
-    async def ship(self) -> _runtime.ToolTask[list[ContentBlock]]:
+    async def ship(self) -> _runtime.ToolTask[_runtime.ToolContent]:
         """Ship everything.
 
         Tool ``ship``. Deprecated; use ship_order.

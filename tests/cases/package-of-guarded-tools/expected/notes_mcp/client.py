@@ -13,7 +13,7 @@ from stubwright_runtime.generated import PrimitivesBinding
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from mcp_types import BlobResourceContents, ContentBlock, TextResourceContents
+    from mcp_types import BlobResourceContents, TextResourceContents
 
 
 class NotesClient(PrimitivesBinding):
@@ -37,7 +37,7 @@ class NotesClient(PrimitivesBinding):
         """
         return _Responses(self)
 
-    async def add_note(self, *, text: str) -> list[ContentBlock]:
+    async def add_note(self, *, text: str) -> _runtime.ToolContent:
         """Add a note of one's own.
 
         Tool ``add_note``. Needs the scope ``write``. At most ``60/minute``.

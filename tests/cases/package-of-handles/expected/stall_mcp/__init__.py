@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import SessionLost as SessionLost
     from stubwright_runtime.generated import StaleHandle as StaleHandle
     from stubwright_runtime.generated import StateLost as StateLost
+    from stubwright_runtime.generated import ToolContent as ToolContent
     from stubwright_runtime.generated import ToolError as ToolError
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import TooManyHandles as TooManyHandles

@@ -16,8 +16,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
     from .models import (
         AnyId,
         BasketId,
@@ -108,7 +106,7 @@ class StallClient(Binding):
         """
         return await self._call("handles", {}, _models.HandlesOutput, extra)
 
-    async def old(self, *, b: BasketId, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def old(self, *, b: BasketId, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """o
 
         Tool ``old``.

@@ -15,8 +15,6 @@ from . import models as _models
 from .registry import PACKAGE
 
 if TYPE_CHECKING:
-    from mcp_types import ContentBlock
-
     from .models import (
         EverythingAtOnceInputEither,
         EverythingAtOnceInputLegItem0,
@@ -114,7 +112,7 @@ class ShapesClient(Binding):
             _models.EverythingAtOnceOutput,
         )
 
-    async def nothing(self) -> list[ContentBlock]:
+    async def nothing(self) -> _runtime.ToolContent:
         """Takes nothing.
 
         Tool ``nothing``.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import Returns as Returns
     from stubwright_runtime.generated import ServerExited as ServerExited
     from stubwright_runtime.generated import SessionLost as SessionLost
+    from stubwright_runtime.generated import ToolContent as ToolContent
     from stubwright_runtime.generated import ToolError as ToolError
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import Unauthorized as Unauthorized

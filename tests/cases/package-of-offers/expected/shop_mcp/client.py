@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mcp_types import (
         BlobResourceContents,
         Completion,
-        ContentBlock,
         PromptMessage,
         TextResourceContents,
     )
@@ -48,7 +47,7 @@ class ShopClient(PrimitivesBinding):
         """
         return _Responses(self)
 
-    async def checkout(self, *, basket: Basket, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def checkout(self, *, basket: Basket, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Buys what is in the basket.
 
         Tool ``checkout``. The server asks the user for leave first.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stubwright_runtime.generated import ResultTooLarge as ResultTooLarge
     from stubwright_runtime.generated import ServerExited as ServerExited
     from stubwright_runtime.generated import SessionLost as SessionLost
+    from stubwright_runtime.generated import ToolContent as ToolContent
     from stubwright_runtime.generated import ToolFailed as ToolFailed
     from stubwright_runtime.generated import Unauthorized as Unauthorized
     from stubwright_runtime.generated import Unreachable as Unreachable

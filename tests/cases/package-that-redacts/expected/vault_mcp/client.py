@@ -15,8 +15,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
     from .models import (
         Credentials,
         OpenVaultInputKeys,
@@ -57,7 +55,7 @@ class VaultClient(Binding):
         labels: dict[str, str] | Omit = OMIT,
         secret: OpenVaultInputSecret | Omit = OMIT,
         extra: Mapping[str, Any] | None = None,
-    ) -> list[ContentBlock]:
+    ) -> _runtime.ToolContent:
         """Open the vault.
 
         Tool ``open_vault``. Never logged: ``/api-key``, ``/credentials/password``, ``/credentials/hint/answer``, ``/token/value``, ``/keys/0/key``, ``/labels/owner``, ``/secret``.
@@ -81,7 +79,7 @@ class VaultClient(Binding):
 
     async def close_vault(
         self, *, credentials: Credentials | Omit = OMIT, why: str | Omit = OMIT, extra: Mapping[str, Any] | None = None
-    ) -> list[ContentBlock]:
+    ) -> _runtime.ToolContent:
         """Close the vault.
 
         Tool ``close_vault``. Never logged: ``/credentials/password``.
@@ -91,7 +89,7 @@ class VaultClient(Binding):
         """
         return await self._call_content("close_vault", {"credentials": credentials, "why": why}, extra)
 
-    async def list_vaults(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def list_vaults(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """List the vaults.
 
         Tool ``list_vaults``. Never logged: ````.

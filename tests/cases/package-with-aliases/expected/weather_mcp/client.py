@@ -15,8 +15,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
 
 class WeatherClient(Binding):
     """Calls the MCP server `weather`: one method for each tool.
@@ -39,14 +37,14 @@ class WeatherClient(Binding):
         """
         return _Responses(self)
 
-    async def get_weather(self, *, location: str, days: int | Omit = OMIT) -> list[ContentBlock]:
+    async def get_weather(self, *, location: str, days: int | Omit = OMIT) -> _runtime.ToolContent:
         """Says what the weather is and will be.
 
         Tool ``get_weather``. It also answers to ``get_forecast`` up to version 3.0.0 and to ``forecast``.
         """
         return await self._call_content("get_weather", {"location": location, "days": days})
 
-    async def sea_high(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def sea_high(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Says when the tide is high.
 
         Tool ``sea_high``. It also answers to ``sea_flood`` up to version 2.4.0.
@@ -56,7 +54,7 @@ class WeatherClient(Binding):
         """
         return await self._call_content("sea_high", {}, extra)
 
-    async def sea_low(self, *, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def sea_low(self, *, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """Says when the tide is low.
 
         Tool ``sea_low``. It also answers to ``sea_ebb``.

@@ -16,8 +16,6 @@ from .registry import PACKAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_types import ContentBlock
-
     from .models import Place, Unit
 
 
@@ -57,7 +55,7 @@ class PartsClient(Binding):
 
     async def measure(
         self, *, start: Place, unit: Unit | Omit = OMIT, extra: Mapping[str, Any] | None = None
-    ) -> list[ContentBlock]:
+    ) -> _runtime.ToolContent:
         """Measure the way between two places.
 
         Tool ``measure``.
@@ -69,7 +67,7 @@ class PartsClient(Binding):
         """
         return await self._call_content("measure", {"start": start, "unit": unit}, extra)
 
-    async def issues(self, *, repo: str | Omit = OMIT, extra: Mapping[str, Any] | None = None) -> list[ContentBlock]:
+    async def issues(self, *, repo: str | Omit = OMIT, extra: Mapping[str, Any] | None = None) -> _runtime.ToolContent:
         """List issues.
 
         Tool ``gh_list_issues``.
