@@ -31,6 +31,8 @@ from stubwright.codegen.source import render
 from stubwright.codegen.surface import Argument, Class, ClassRole, Field, Type, optional, plain
 from stubwright.pycode import Name, code, trusted
 
+pytestmark = pytest.mark.corpus
+
 WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_CORPUS"))
 """Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
 
