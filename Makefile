@@ -4,11 +4,13 @@ BIN := .venv/bin
 UV := .venv/uv/bin/uv
 LOCK := .ci/requirements.txt
 CODE := generator runtime examples tests bench
+QUICK_TESTS := tests/compile tests/targets tests/runtime/schema tests/runtime/state
+SAMPLED := corpus or payloads
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
+.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
 	docs generate clean
 
 # What users install, without the developers' tools.
@@ -22,7 +24,12 @@ demo: .venv/uv/ready
 
 # With BEFORE_VERIFY=1, as in `.ci/run`, it leaves out the tests that `make verify` is to run whole, of which it takes a sample otherwise.
 test: lint
-	$(BIN)/pytest -n 4 --dist worksteal $(if $(BEFORE_VERIFY),-m "not long and not corpus and not payloads")
+	$(BIN)/pytest -n 4 --dist worksteal $(if $(BEFORE_VERIFY),-m "not long and not ($(SAMPLED))")
+
+# What to run while you work: ruff, mypy with its cache, and the rooms whose tests start hardly any processes; under a minute.
+check: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 2 lint-ruff lint-mypy
+	$(BIN)/pytest -n 2 --dist worksteal -m "not long and not ($(SAMPLED))" $(QUICK_TESTS)
 
 # The attacks on real servers and the longest random walks, of which `make test` runs none; two minutes.
 long: .venv/ready
@@ -32,7 +39,7 @@ long: .venv/ready
 # one run, because the long tests wait for servers while the others compute; some fifteen minutes.
 verify: .venv/ready
 	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 3 --dist worksteal --hypothesis-seed=0 \
-		-m "long or corpus or payloads"
+		-m "long or $(SAMPLED)"
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready
