@@ -4,13 +4,13 @@ BIN := .venv/bin
 UV := .venv/uv/bin/uv
 LOCK := .ci/requirements.txt
 CODE := generator runtime examples tests bench
-CORPUS_TESTS := tests/importers/test_corpus.py tests/codegen/test_models.py tests/codegen/test_suite.py tests/importers/test_openapi_servers.py \
-	tests/compile/test_inlining.py tests/compile/test_mutations.py tests/compile/test_uritemplates.py tests/targets/test_projection.py
+QUICK_TESTS := tests/compile tests/targets tests/runtime/schema tests/runtime/state
+SAMPLED := corpus or payloads
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
+.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
 	docs generate clean
 
 # What users install, without the developers' tools.
@@ -22,17 +22,24 @@ demo: .venv/uv/ready
 	@echo
 	PYTHONPATH=generated:examples .venv/demo/bin/python examples/weather_demo.py
 
+# With BEFORE_VERIFY=1, as in `.ci/run`, it leaves out the tests that `make verify` is to run whole, of which it takes a sample otherwise.
 test: lint
-	$(BIN)/pytest -n 4 --dist worksteal
+	$(BIN)/pytest -n 4 --dist worksteal $(if $(BEFORE_VERIFY),-m "not long and not ($(SAMPLED))")
+
+# What to run while you work: ruff, mypy with its cache, and the rooms whose tests start hardly any processes; under a minute.
+check: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 2 lint-ruff lint-mypy
+	$(BIN)/pytest -n 2 --dist worksteal -m "not long and not ($(SAMPLED))" $(QUICK_TESTS)
 
 # The attacks on real servers and the longest random walks, of which `make test` runs none; two minutes.
 long: .venv/ready
 	$(BIN)/pytest -n 4 --dist worksteal -m long
 
-# What CI runs after `make test` where the corpus is: also all of the corpus and all payloads, with fixed seeds; some ten minutes.
-verify: long
-	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 --dist worksteal --hypothesis-seed=0 \
-		$(CORPUS_TESTS) tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
+# What CI runs after `make test` where the corpus is: what `make long` runs, all of the corpus and all payloads, with fixed seeds. It is
+# one run, because the long tests wait for servers while the others compute; some fifteen minutes.
+verify: .venv/ready
+	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 3 --dist worksteal --hypothesis-seed=0 \
+		-m "long or $(SAMPLED)"
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready
@@ -83,7 +90,7 @@ version: .venv/ready
 # All tools of public servers, all documents of APIs, all official cases and more random ones, of which `make test` takes
 # a sample; minutes.
 corpus: .venv/ready
-	STUBWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 $(CORPUS_TESTS)
+	STUBWRIGHT_WHOLE_CORPUS=1 $(BIN)/pytest -n 2 -m corpus
 
 # Ten thousands of random schemas and edits, of which `make test` takes some hundreds.
 subsumption: .venv/ready
@@ -91,7 +98,7 @@ subsumption: .venv/ready
 
 # Every hostile text at every place of a manifest, of which `make test` takes each text and each place.
 payloads: .venv/ready
-	STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 tests/compile/test_payloads.py tests/compile/test_foreign_keywords.py
+	STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 2 -m payloads
 
 # The official conformance suite, against the server of specs/everything/ and against clients; needs npx.
 conformance: .venv/ready

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,16 @@ from conftest import ROOT
 
 CODE = [ROOT / "generator" / "stubwright", ROOT / "runtime" / "stubwright_runtime"]
 FILES = sorted(path for folder in CODE for path in folder.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in FILES}
 
 _ENTRY = re.compile(r" {4}(\*{0,2}[A-Za-z_][\w.]*):")
 _INLINE = re.compile(r"\bRaises ([A-Z][\w.]*\w)")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def trees() -> Mapping[Path, ast.Module]:
+    """Return all modules, parsed when the first test asks for them: collecting takes no time."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in FILES}
 
 
 def entries(docstring: str, section: str) -> Iterator[str]:
@@ -34,7 +40,7 @@ def entries(docstring: str, section: str) -> Iterator[str]:
 
 def documented() -> Iterator[tuple[str, ast.AST, str]]:
     """Yield where each docstring is, what it is of, and its text."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (
                 text := ast.get_docstring(node)
@@ -44,14 +50,21 @@ def documented() -> Iterator[tuple[str, ast.AST, str]]:
 
 def known_names(path: Path) -> set[str]:
     """Return the names that a module has: of classes of ours anywhere, and of what it imports."""
-    found = {node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    for node in ast.walk(TREES[path]):
+    found = {*classes()}
+    for node in ast.walk(trees()[path]):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     return found | {*dir(builtins)}
 
 
-CLASSES = {node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+@cache
+def classes() -> frozenset[str]:
+    """Return the names of all classes of ours."""
+    return frozenset(
+        node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+    )
+
+
 MODULES = {path.stem if path.stem != "__init__" else path.parent.name for path in FILES}
 
 
@@ -59,8 +72,8 @@ def is_known(name: str, path: Path) -> bool:
     """Return whether an exception is there: of Python, of ours, or of a module that stands before it."""
     first, _, rest = name.partition(".")
     if not rest:
-        return name in CLASSES or hasattr(builtins, name) or name in known_names(path)
-    return name.rpartition(".")[2] in CLASSES if first in MODULES - {"mcp"} else True
+        return name in classes() or hasattr(builtins, name) or name in known_names(path)
+    return name.rpartition(".")[2] in classes() if first in MODULES - {"mcp"} else True
 
 
 def test_what_is_raised_is_there() -> None:

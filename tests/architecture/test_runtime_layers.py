@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -59,23 +60,30 @@ def _imported(module: PurePosixPath, *, everywhere: bool = False) -> Iterator[Pu
             yield from (target / alias.name for alias in node.names)
 
 
-IMPORTS = {module: sorted(set(_imported(module))) for module in _modules()}
-ALL_IMPORTS = {module: frozenset(_imported(module, everywhere=True)) for module in _modules()}
+@cache
+def _imports() -> Mapping[PurePosixPath, list[PurePosixPath]]:
+    """What each module imports at its top; read by the first test that asks, not while tests are collected."""
+    return {module: sorted(set(_imported(module))) for module in _modules()}
+
+
+@cache
+def _all_imports() -> Mapping[PurePosixPath, frozenset[PurePosixPath]]:
+    return {module: frozenset(_imported(module, everywhere=True)) for module in _modules()}
 
 
 def test_all_that_is_imported_is_there() -> None:
-    assert frozenset().union(*IMPORTS.values(), *ALL_IMPORTS.values()) <= IMPORTS.keys()
+    assert frozenset().union(*_imports().values(), *_all_imports().values()) <= _imports().keys()
 
 
 def test_each_room_has_its_layer() -> None:
-    assert {module.parts[0] for module in IMPORTS if str(module) not in NAMES} == RANKS.keys()
+    assert {module.parts[0] for module in _imports() if str(module) not in NAMES} == RANKS.keys()
 
 
 @pytest.mark.parametrize("room", RANKS)
 def test_no_import_goes_up(room: str) -> None:
     wrong = [
         f"{module} imports {other}"
-        for module, others in IMPORTS.items()
+        for module, others in _imports().items()
         if module.parts[0] == room
         for other in others
         if other.parts[0] != room and RANKS[other.parts[0]] >= RANKS[room]
@@ -120,7 +128,7 @@ def test_no_room_is_a_warehouse(root: Path) -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    left = {module: set(found) for module, found in IMPORTS.items() if str(module) not in NAMES}
+    left = {module: set(found) for module, found in _imports().items() if str(module) not in NAMES}
     while free := [module for module, found in left.items() if not found & left.keys()]:
         for module in free:
             del left[module]
@@ -133,7 +141,7 @@ LARGEST_CIRCLE = 6
 
 def test_the_largest_circle_of_imports_does_not_grow() -> None:
     """Modules of a circle are understood and changed together, also if some of their imports come late."""
-    circle = _largest_circle(ALL_IMPORTS)
+    circle = _largest_circle(_all_imports())
     names = sorted(map(str, circle))
     assert len(names) <= LARGEST_CIRCLE, f"these import each other; remove an import that closes a circle: {names}"
 

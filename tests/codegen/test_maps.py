@@ -173,22 +173,24 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@given(TREES)
-def test_entries_may_be_what_holds_them(value: Any) -> None:
-    made = ways(TREE_MODEL, value)
-    assert made.name == value["name"]
-    assert {key: below.name for key, below in made.items()} == {
-        key: below["name"] for key, below in value.items() if key != "name"
-    }
+def test_entries_may_be_what_holds_them() -> None:
+    model = result(TREE, "tree")
+
+    @given(TREES)
+    def check(value: Any) -> None:
+        made = ways(model, value)
+        assert made.name == value["name"]
+        assert {key: below.name for key, below in made.items()} == {
+            key: below["name"] for key, below in value.items() if key != "name"
+        }
+
+    check()
 
 
 def test_entries_may_be_constants_beside_what_holds_them() -> None:
     values = {"anyOf": [{"$ref": "#"}, {"enum": ["a", -1, True]}, {"type": "array", "items": {"const": "it's"}}]}
     model = result({**TREE, "additionalProperties": values}, "tree_of_constants")
     ways(model, {"name": "x", "a": "a", "b": -1, "c": ["it's"], "d": {"name": "y", "e": True}})
-
-
-TREE_MODEL = result(TREE, "tree")
 
 
 def test_mappings_in_unions_and_in_each_other() -> None:

@@ -18,6 +18,8 @@ from echo import Echo
 from packages import check, generate, imported, manifest
 from suite import DRAFTS, NEWER, VALUE, Group, borrowed, groups
 
+pytestmark = pytest.mark.corpus
+
 # The groups that `check` refuses, because they need a document that would have to be fetched.
 NEED_A_FETCH = {
     "draft2020-12": {

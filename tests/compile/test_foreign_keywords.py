@@ -24,6 +24,8 @@ from stubwright.jsonschema import dialects
 from stubwright.jsonschema import instances as mocked
 from stubwright.project.files import disk
 
+pytestmark = pytest.mark.payloads
+
 Json = Any
 
 WHOLE = "STUBWRIGHT_WHOLE_PAYLOADS" in os.environ

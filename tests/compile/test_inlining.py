@@ -27,6 +27,8 @@ from stubwright.jsonschema.inlining import LARGEST, Inlined, inline
 from stubwright.jsonschema.references import Folder, Local, Outline
 from stubwright.project.files import disk
 
+pytestmark = pytest.mark.corpus
+
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 PLACE = Place("m.yaml", ("tools", 0, "inputSchema"))
 

@@ -17,6 +17,8 @@ from stubwright import cli
 from stubwright.incremental import worker
 from stubwright.project.files import lock
 
+pytestmark = pytest.mark.corpus
+
 MANY = 60 if corpus.WHOLE else 20
 """Documents of each kind; each takes as long as a command. Thousands were tried once."""
 

@@ -28,6 +28,8 @@ from stubwright.compile import pipeline
 from stubwright.docs.texts import escape_invisible as page_text
 from stubwright.project.files import disk
 
+pytestmark = pytest.mark.payloads
+
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "generator" / "stubwright"
 WHOLE = "STUBWRIGHT_WHOLE_PAYLOADS" in os.environ

@@ -11,6 +11,8 @@ import corpus
 from stubwright import naming
 from stubwright.compile.uritemplates import TemplateError, Variable, variables
 
+pytestmark = pytest.mark.corpus
+
 PARTS = [
     *("a", "/", "?", "q={p}", "x://", "{b}", "{+c}", "{#d}", "{.e}", "{/f}", "{;g}", "{?h,i}", "{&j}", "{/k*}"),
     *("{;l*}", "{.m*}", "{?n*}", "{o:3}", "{r,s}", "{+t,u}", "{}", "{!v}", "{w.x}", "{ y}", "{z"),

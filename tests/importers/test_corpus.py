@@ -26,6 +26,8 @@ from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import acceptance, tools
 from stubwright.project.files import disk
 
+pytestmark = pytest.mark.corpus
+
 SHARD = pytest.mark.parametrize("shard", range(SHARDS))
 
 

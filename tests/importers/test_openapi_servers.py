@@ -17,6 +17,8 @@ from openapi_documents import build, client
 from packages import imported as package_of
 from server_fixture import exchange
 
+pytestmark = pytest.mark.corpus
+
 OPENAPI = "openapi"
 LARGE = ("box.json", "discord.json")
 

@@ -18,6 +18,8 @@ from stubwright_runtime.projection.forms import FORMS
 from stubwright_runtime.projection.functions import ProjectedTool, project_tools
 from suite import VALUE, groups
 
+pytestmark = pytest.mark.corpus
+
 Json = Any
 REWRITTEN = [name for name, form in FORMS.items() if form.rewrites]
 STRICT = "openai-strict"

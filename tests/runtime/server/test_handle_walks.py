@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -199,6 +199,7 @@ def test_walks_in_memory() -> None:
 
 @pytest.mark.long
 def test_walks_in_redis(shared_redis: redis_server.RedisServer) -> None:
+    @seed(secrets.randbits(64))  # new walks in each run, also where it fixes the seeds of others, as `make verify` does
     class InRedis(Walk):
         clock = RealClock
 
