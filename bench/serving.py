@@ -50,6 +50,9 @@ async def list_tools(ctx, params):
 
 async def call_tool(ctx, params):
     found = {"items": [], "total": 0}
+    steps = params.arguments.get("steps", 0)
+    for step in range(steps):
+        await ctx.session.report_progress(step + 1, steps)
     text = types.TextContent(type="text", text=json.dumps(found))
     return types.CallToolResult(content=[text], structured_content=found)
 
