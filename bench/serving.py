@@ -35,7 +35,10 @@ HTTP_ROUNDS = 3
 LISTS = 9
 TOOLS = 1000
 CONNECTIONS = (1, 8, 64)
-CALL = {"name": "search_items_0", "arguments": {"query": "red", "owner": "ada", "labels": ["a", "b"], "perPage": 10}}
+CALL: dict[str, Any] = {
+    "name": "search_items_0",
+    "arguments": {"query": "red", "owner": "ada", "labels": ["a", "b"], "perPage": 10},
+}
 
 BARE = """
 import json, sys

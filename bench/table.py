@@ -36,11 +36,15 @@ def table(rounds: Sequence[Figures]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for row in rounds[0][BARE]:
         ratios = sorted(figures[OURS][row] / figures[BARE][row] for figures in rounds)
-        last = rounds[-1]
-        yield (
-            f"| {row.name} | {statistics.median(ratios):.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} "
-            f"| {_judge(row, statistics.median(ratios))} | {last[BARE][row]:,.3g}, {last[OURS][row]:,.3g} {row.unit} |"
-        )
+        median = statistics.median(ratios)
+        both = ", ".join(_round(rounds[-1][side][row]) for side in (BARE, OURS))
+        spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+        yield f"| {row.name} | {median:.2f} | {spread} | {_judge(row, median)} | {both} {row.unit} |"
+
+
+def _round(figure: float) -> str:
+    """Return a figure with three digits, or with all of its whole part."""
+    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
 
 
 def _judge(row: Row, median: float) -> str:
