@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 import features
+import reader
 from guards import AUDIENCE, SCOPE, generate, issuer
 from over_http import HANDSHAKE, STATELESS, calls_a_second
 from servers import Process, served
@@ -30,9 +31,8 @@ from table import Figures, Row, table
 from tools import tools
 
 CALLS = 400
-CONNECTIONS = (1, 8, 64)
 PACKAGE = "bench_mcp"
-PARTS = ("stdio", "http", "features")
+PARTS = ("stdio", "http", "features", "reader")
 
 
 def prepared(folder: Path, count: int) -> dict[str, list[str]]:
@@ -92,14 +92,14 @@ def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -
         generate(folder, "guarded", {"auth": auth, "policy": {"rateLimit": "1000000/minute", "scopes": [SCOPE]}})
         guarded = [word.replace(PACKAGE, "guarded_mcp") for word in ours]
         for kind, commands_of_kind, headers, targets in (
-            ("", (bare, ours), {}, (2.5, 4.0, 4.0)),
+            ("", (bare, ours), {}, reader.TARGETS.values()),
             (", h11", ([*h11, *bare], [*h11, *ours]), {}, (2.0, 2.5, 3.0)),
             (", guarded", (bare, guarded), {"Authorization": f"Bearer {token}"}, (2.0, 2.0, 2.0)),
         ):
             for name, command in zip(figures, commands_of_kind, strict=True):
                 with served(command, folder) as port:
                     for revision in (HANDSHAKE, STATELESS):
-                        for connections, target in zip(CONNECTIONS, targets, strict=True):
+                        for connections, target in zip(reader.TARGETS, targets, strict=True):
                             counted = f"{connections} connection{'s' if connections > 1 else ''}"
                             row = Row(f"calls a second, {revision}, {counted}{kind}", target, True, "/s")
                             rate = calls_a_second(port, revision, connections, calls, CALL, headers)
@@ -126,6 +126,7 @@ def main() -> None:
                 measures |= {
                     "http": partial(over_http, commands, folder, options.calls),
                     "features": partial(features.measure, commands, folder, CALLS // 2),
+                    "reader": partial(reader.measure, commands, folder, options.calls),
                 }
             for measure in (measures[part] for part in options.only if part in measures):
                 measure()  # what is compiled at first, and cached
