@@ -1,9 +1,10 @@
 """What starting, calling and serving cost: a generated server beside the SDK's bare server, which validates nothing.
 
-    python bench/direct.py [TOOLS ...] [--rounds N] [--calls N]
+    python bench/direct.py [TOOLS ...] [--rounds N] [--calls N] [--only PART ...]
 
 Prints a table: the median ratio of the rounds, its spread, and the two figures of the last round. In each round both
-servers are measured one after the other, so that whatever else the machine does slows both.
+servers are measured one after the other, or call by call, so that whatever else the machine does slows both. All parts
+but `stdio` are measured with the first number of tools alone.
 """
 
 from __future__ import annotations
@@ -12,45 +13,26 @@ import argparse
 import asyncio
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import features
+import reader
 from guards import AUDIENCE, SCOPE, generate, issuer
 from over_http import HANDSHAKE, STATELESS, calls_a_second
 from servers import Process, served
 from serving import BARE, CALL, HANDLERS
+from table import Figures, Row, table
 from tools import tools
 
 CALLS = 400
-CONNECTIONS = (1, 8, 64)
 PACKAGE = "bench_mcp"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table.
-
-    Attributes:
-        name: What is measured.
-        target: The ratio that it should have, at most or at least.
-        at_least: Whether more is better.
-        unit: The unit of the figures.
-    """
-
-    name: str
-    target: float
-    at_least: bool
-    unit: str
-
-
-Figures = dict[str, dict[Row, float]]
+PARTS = ("stdio", "http", "features", "reader")
 
 
 def prepared(folder: Path, count: int) -> dict[str, list[str]]:
@@ -90,30 +72,6 @@ def over_stdio(commands: Mapping[str, Sequence[str]], folder: Path, count: int) 
     return figures
 
 
-TRACING = """
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-
-trace.set_tracer_provider(TracerProvider())
-"""
-
-
-def traced(commands: Mapping[str, Sequence[str]], folder: Path) -> Figures:
-    """A call of both over stdio, once, where OpenTelemetry is set up and exports nothing."""
-    (folder / "traced").mkdir(exist_ok=True)
-    (folder / "traced" / "sitecustomize.py").write_text(TRACING)
-    figures: Figures = {}
-    for name, command in commands.items():
-        process = Process(["env", f"PYTHONPATH={folder / 'traced'}", *command], folder)
-        try:
-            called(process, 100)
-            row = Row("call over stdio, with OpenTelemetry", 0.4, False, "ms")
-            figures[name] = {row: called(process, CALLS) / CALLS * 1000}
-        finally:
-            process.stop()
-    return figures
-
-
 def called(process: Process, count: int) -> float:
     """Seconds that so many calls take."""
     began = time.perf_counter()
@@ -134,36 +92,19 @@ def over_http(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -
         generate(folder, "guarded", {"auth": auth, "policy": {"rateLimit": "1000000/minute", "scopes": [SCOPE]}})
         guarded = [word.replace(PACKAGE, "guarded_mcp") for word in ours]
         for kind, commands_of_kind, headers, targets in (
-            ("", (bare, ours), {}, (2.5, 4.0, 4.0)),
+            ("", (bare, ours), {}, reader.TARGETS.values()),
             (", h11", ([*h11, *bare], [*h11, *ours]), {}, (2.0, 2.5, 3.0)),
             (", guarded", (bare, guarded), {"Authorization": f"Bearer {token}"}, (2.0, 2.0, 2.0)),
         ):
             for name, command in zip(figures, commands_of_kind, strict=True):
                 with served(command, folder) as port:
                     for revision in (HANDSHAKE, STATELESS):
-                        for connections, target in zip(CONNECTIONS, targets, strict=True):
-                            row = Row(
-                                f"calls a second, {revision}, {connections} connections{kind}", target, True, "/s"
-                            )
+                        for connections, target in zip(reader.TARGETS, targets, strict=True):
+                            counted = f"{connections} connection{'s' if connections > 1 else ''}"
+                            row = Row(f"calls a second, {revision}, {counted}{kind}", target, True, "/s")
                             rate = calls_a_second(port, revision, connections, calls, CALL, headers)
                             figures[name][row] = asyncio.run(rate)
     return figures
-
-
-def table(rounds: Sequence[Figures]) -> Iterator[str]:
-    """The lines of the table."""
-    yield "| | ratio | spread | target | bare, ours |"
-    yield "|---|---|---|---|---|"
-    for row in rounds[0]["bare"]:
-        ratios = sorted(figures["ours"][row] / figures["bare"][row] for figures in rounds)
-        last = rounds[-1]
-        sign = "≥" if row.at_least else "≤"
-        median = statistics.median(ratios)
-        is_met = median >= row.target if row.at_least else median <= row.target
-        yield (
-            f"| {row.name} | {median:.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} | {sign} {row.target:g}"
-            f"{'' if is_met else ', missed'} | {last['bare'][row]:,.3g}, {last['ours'][row]:,.3g} {row.unit} |"
-        )
 
 
 def main() -> None:
@@ -172,6 +113,7 @@ def main() -> None:
     parser.add_argument("tools", nargs="*", type=int, default=[1, 100, 1000])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=1500)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start compiles what another one has compiled
     lines: list[str] = []
@@ -179,13 +121,14 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             commands = prepared(folder, count)
-            measures: list[Callable[[], Figures]] = [partial(over_stdio, commands, folder, count)]
+            measures: dict[str, Callable[[], Figures]] = {"stdio": partial(over_stdio, commands, folder, count)}
             if count == options.tools[0]:
-                measures += [
-                    partial(traced, commands, folder),
-                    partial(over_http, commands, folder, options.calls),
-                ]
-            for measure in measures:
+                measures |= {
+                    "http": partial(over_http, commands, folder, options.calls),
+                    "features": partial(features.measure, commands, folder, CALLS // 2),
+                    "reader": partial(reader.measure, commands, folder, options.calls),
+                }
+            for measure in (measures[part] for part in options.only if part in measures):
                 measure()  # what is compiled at first, and cached
                 lines += [line for line in table([measure() for _ in range(options.rounds)]) if line not in lines]
     print("\n".join(lines))

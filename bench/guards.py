@@ -28,6 +28,7 @@ from jwt.algorithms import ECAlgorithm
 
 from over_http import HANDSHAKE, STATELESS, Connection
 from servers import Process, served
+from timing import by_turns
 from tools import tools
 
 TARGET = 1.25
@@ -155,15 +156,7 @@ async def _over_http(ports: Mapping[str, int], calls: int, call: Mapping[str, An
 
 async def _tell(label: str, asking: Mapping[str, Callable[[], Awaitable[None]]], calls: int) -> None:
     """Print the median time of a call, and the median of how the blocks of one turn compare."""
-    times: dict[str, list[float]] = {name: [] for name in asking}
-    for ask in asking.values():
-        await ask()
-    for number in range(max(2, calls // BLOCK)):
-        names = list(asking)
-        for name in names if number % 2 else reversed(names):
-            began = time.perf_counter()
-            await asking[name]()
-            times[name].append(time.perf_counter() - began)
+    times = await by_turns(asking, max(2, calls // BLOCK))
     cost = {name: statistics.median(found) / BLOCK * 1000 for name, found in times.items()}
     others = ", ".join(
         f"{statistics.median(map(truediv, times[GUARDED], times[name])):.2f} of {name} ({one:.2f} ms)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,22 +53,39 @@ class Connection:
         Raises:
             RuntimeError: The call failed.
         """
+        return _result(await self.messages(name, arguments))
+
+    async def messages(
+        self, name: str, arguments: dict[str, Any], meta: Mapping[str, Any] | None = None
+    ) -> list[bytes]:
+        """Call a tool, with more in its `_meta`; gives all messages of the answer, the result last."""
         params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if meta:
+            params["_meta"] = {**meta}
         routing: dict[str, str] = {}
         if self.revision == STATELESS:
             params["_meta"] = {
+                **(meta or {}),
                 "io.modelcontextprotocol/protocolVersion": self.revision,
                 "io.modelcontextprotocol/clientCapabilities": {},
                 "io.modelcontextprotocol/clientInfo": _CLIENT,
             }
             routing = {"Mcp-Method": "tools/call", "Mcp-Name": name}
         _, body = await self._post(self._request("tools/call", params), routing)
-        lines = [line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith((b"data:", b"{"))]
-        answer: dict[str, Any] = json.loads(lines[-1])
-        if "result" not in answer or answer["result"].get("isError"):
-            raise RuntimeError(f"the call failed: {answer}")
-        result: dict[str, Any] = answer["result"]
-        return result
+        return [line.removeprefix(b"data:").strip() for line in body.splitlines() if line.startswith((b"data:", b"{"))]
+
+    async def listen(self) -> None:
+        """Open the stream of the session, which the connection is for from then on.
+
+        Raises:
+            RuntimeError: There is no stream.
+        """
+        head = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+        self.writer.write(f"GET /mcp HTTP/1.1\r\n{head}\r\n".encode())
+        async with asyncio.timeout(WAIT):
+            answer = await self.reader.readuntil(b"\r\n\r\n")
+        if b"text/event-stream" not in answer:
+            raise RuntimeError(f"there is no stream: {answer!r}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -99,6 +116,14 @@ class Connection:
         if not status.startswith("HTTP/1.1 2"):
             raise RuntimeError(f"{status}: {body[:200]!r}")
         return headers, body
+
+
+def _result(messages: Sequence[bytes]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(messages[-1])
+    if "result" not in answer or answer["result"].get("isError"):
+        raise RuntimeError(f"the call failed: {answer}")
+    result: dict[str, Any] = answer["result"]
+    return result
 
 
 async def calls_a_second(

@@ -29,12 +29,21 @@ def fastmcp() -> Path:
     if found := installed_fastmcp():
         return found
     print(f"installing FastMCP into {_FOLDER.name}", file=sys.stderr)
-    python = _FOLDER / "bin" / "python"
+    return environment(_FOLDER, _FASTMCP)
+
+
+def environment(folder: Path, requirement: str) -> Path:
+    """The Python of a new environment that has what is required.
+
+    Raises:
+        NotThereError: It cannot be made.
+    """
+    python = folder / "bin" / "python"
     for command in (
-        [sys.executable, "-m", "venv", str(_FOLDER)],
-        [str(python), "-m", "pip", "install", "--quiet", _FASTMCP],
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(python), "-m", "pip", "install", "--quiet", requirement],
     ):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            raise NotThereError(f"FastMCP cannot be installed into {_FOLDER}:\n{done.stderr}")
+            raise NotThereError(f"{requirement} cannot be installed into {folder}:\n{done.stderr}")
     return python

@@ -10,18 +10,24 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from over_http import answers
 
 
 class Process:
-    """A server over stdio, spoken to line by line, after its handshake and its first list."""
+    """A server over stdio, spoken to line by line, after its handshake and its first list.
+
+    Attributes:
+        first: Seconds from its start to that list.
+        notifications: How many it has sent before the answers to `ask`.
+    """
 
     def __init__(self, command: Sequence[str], cwd: Path) -> None:
         began = time.perf_counter()
         self._process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._number = 0
+        self.notifications = 0
         hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
         self.ask("initialize", hello)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -30,13 +36,37 @@ class Process:
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of a request."""
+        self._request(method, params)
+        return self._answer()
+
+    def seconds_to_message(self, method: str, params: dict[str, Any]) -> float:
+        """How long the first notification of a request takes; its answer is read, too.
+
+        Raises:
+            RuntimeError: The first that comes is no notification.
+        """
+        began = time.perf_counter()
+        self._request(method, params)
+        message = self._read()
+        seconds = time.perf_counter() - began
+        if "method" not in message:
+            raise RuntimeError(f"the answer came without a notification: {message}")
+        self._answer()
+        return seconds
+
+    def _request(self, method: str, params: dict[str, Any]) -> None:
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+
+    def _answer(self) -> dict[str, Any]:
+        while (answer := self._read()).get("id") != self._number:
+            self.notifications += 1
+        return answer
+
+    def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        while True:
-            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-            if answer.get("id") == self._number:
-                return answer
+        message: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return message
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -45,8 +75,7 @@ class Process:
 
     def memory(self) -> float:
         """The memory that it has, in MB (Linux)."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        return memory(self._process.pid)
 
     def stop(self) -> None:
         """End it by closing its input."""
@@ -55,16 +84,36 @@ class Process:
         self._process.wait(10)
 
 
+def memory(pid: int) -> float:
+    """The memory that a process has, in MB (Linux)."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+class Served(NamedTuple):
+    """A server over HTTP: its port, and its process."""
+
+    port: int
+    pid: int
+
+
 @contextmanager
 def served(command: Sequence[str], cwd: Path) -> Iterator[int]:
-    """A server over HTTP for the length of a block; its last argument is the port, or ends with it."""
+    """The port of a server over HTTP for the length of a block; its last argument is the port, or ends with it."""
+    with running(command, cwd) as server:
+        yield server.port
+
+
+@contextmanager
+def running(command: Sequence[str], cwd: Path) -> Iterator[Served]:
+    """A server as `served` starts it, with its process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     *rest, last = command
     process = subprocess.Popen([*rest, f"{last}{port}"], cwd=cwd)
     try:
         asyncio.run(answers(port))
-        yield port
+        yield Served(port, process.pid)
     finally:
         process.terminate()
         process.wait(15)

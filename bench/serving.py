@@ -35,7 +35,10 @@ HTTP_ROUNDS = 3
 LISTS = 9
 TOOLS = 1000
 CONNECTIONS = (1, 8, 64)
-CALL = {"name": "search_items_0", "arguments": {"query": "red", "owner": "ada", "labels": ["a", "b"], "perPage": 10}}
+CALL: dict[str, Any] = {
+    "name": "search_items_0",
+    "arguments": {"query": "red", "owner": "ada", "labels": ["a", "b"], "perPage": 10},
+}
 
 BARE = """
 import json, sys
@@ -50,6 +53,9 @@ async def list_tools(ctx, params):
 
 async def call_tool(ctx, params):
     found = {"items": [], "total": 0}
+    steps = params.arguments.get("steps", 0)
+    for step in range(steps):
+        await ctx.session.report_progress(step + 1, steps)
     text = types.TextContent(type="text", text=json.dumps(found))
     return types.CallToolResult(content=[text], structured_content=found)
 

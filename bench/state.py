@@ -13,15 +13,16 @@ import socket
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from operator import truediv
 from pathlib import Path
 from typing import Any
 
 from over_http import HANDSHAKE, STATELESS, Connection, answers, calls_a_second
 from servers import served
+from timing import by_turns
 
 BLOCK = 20
 """Calls of one server before it is the next one's turn."""
@@ -108,21 +109,22 @@ async def _compare(ports: dict[str, int], revision: str, calls: int) -> None:
         name: (await connection.call("create_basket", {}))["structuredContent"] for name, connection in opened.items()
     }
     for tool, what in (("limited", "a call with a rate limit"), ("show_basket", "one with a limit and a handle")):
-        times: dict[str, list[float]] = {name: [] for name in opened}
-        for number in range(max(2, calls // BLOCK)):
-            names = list(opened)
-            for name in names if number % 2 else reversed(names):
-                arguments = baskets[name] if tool == "show_basket" else {}
-                began = time.perf_counter()
-                for _ in range(BLOCK):
-                    await opened[name].call(tool, arguments)
-                times[name].append(time.perf_counter() - began)
+        asking = {
+            name: partial(_block, connection, tool, baskets[name] if tool == "show_basket" else {})
+            for name, connection in opened.items()
+        }
+        times = await by_turns(asking, max(2, calls // BLOCK))
         cost = {name: statistics.median(found) / BLOCK * 1000 for name, found in times.items()}
         ratio = statistics.median(map(truediv, times["Redis"], times["memory"]))
         memory, redis = cost["memory"], cost["Redis"]
         print(f"{what}, HTTP, {revision}: {redis:.2f} ms in Redis, {ratio:.2f} of memory ({memory:.2f} ms)")
     for connection in opened.values():
         connection.close()
+
+
+async def _block(connection: Connection, tool: str, arguments: dict[str, Any]) -> None:
+    for _ in range(BLOCK):
+        await connection.call(tool, arguments)
 
 
 def _grow(command: Sequence[str], folder: Path, calls: int, tool: str) -> None:

@@ -1,4 +1,4 @@
-"""Times commands side by side: each round runs every command once, so that a busy machine slows all of them alike."""
+"""Times commands and running servers side by side, by turns, so that a busy machine slows all of them alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 
@@ -22,3 +22,20 @@ def medians(
             if turn:
                 taken[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in taken.items()}
+
+
+async def by_turns(asking: Mapping[str, Callable[[], Awaitable[None]]], turns: int) -> dict[str, list[float]]:
+    """Return the seconds that each took in each of so many turns, after one to warm up.
+
+    The order is reversed from turn to turn: who comes second finds other caches than who comes first.
+    """
+    for ask in asking.values():
+        await ask()
+    times: dict[str, list[float]] = {name: [] for name in asking}
+    for number in range(turns):
+        names = list(asking)
+        for name in names if number % 2 else reversed(names):
+            began = time.perf_counter()
+            await asking[name]()
+            times[name].append(time.perf_counter() - began)
+    return times

@@ -1,0 +1,126 @@
+"""What each client in Python is asked to do; it runs in the environments of the clients, and needs nothing but Python.
+
+Takes a client; prints a JSON object that has for each step a value, or what went wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+ANSWER = {"username": "ada", "email": "ada@example.com"}
+"""What the clients answer to a question."""
+
+PATIENCE = 30
+"""Seconds for a step."""
+
+Target = str | list[str]
+"""The server: a URL, or a command."""
+
+Note = Callable[..., Awaitable[None]]
+"""What hears of progress: how far it is, of how much, and a message."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What came of a call."""
+
+    is_error: bool
+    text: str
+    structured: Any
+
+
+class Client(Protocol):
+    """A connected client."""
+
+    async def hello(self) -> list[str]:
+        """Return the revision, and the name of the server."""
+
+    async def tools(self) -> list[str]:
+        """Return the names of the tools."""
+
+    async def call(self, name: str, arguments: dict[str, Any], note: Note | None = None) -> Called:
+        """Call a tool."""
+
+    async def read(self, uri: str) -> str:
+        """Return the text of a resource."""
+
+    async def prompt(self, name: str) -> str:
+        """Return the text of a prompt's first message."""
+
+
+Connect = Callable[[Target], AbstractAsyncContextManager[Client]]
+
+
+def main(connect: Connect) -> None:
+    """Connect to the server that the command line has as JSON, do the steps after it, and print their outcomes."""
+    print(json.dumps(asyncio.run(_run(connect, json.loads(sys.argv[1]), sys.argv[2:]))))
+
+
+async def _run(connect: Connect, target: Target, names: list[str]) -> dict[str, Any]:
+    outcomes: dict[str, Any] = {}
+    try:
+        async with connect(target) as client:
+            for name in names:
+                outcomes[name] = await _outcome(_STEPS[name], client)
+    except Exception as error:  # noqa: BLE001 - a client that cannot connect, or cannot leave, is an outcome, too
+        outcomes["connection"] = _failure(error)
+    return outcomes
+
+
+async def _outcome(step: Callable[[Client], Awaitable[Any]], client: Client) -> Any:
+    try:
+        return await asyncio.wait_for(step(client), PATIENCE)
+    except Exception as error:  # noqa: BLE001 - whatever a client raises is the outcome of the step
+        return _failure(error)
+
+
+def _failure(error: BaseException) -> dict[str, str]:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return {"error": f"{type(error).__name__}: {error}"}
+
+
+async def _call(client: Client) -> Any:
+    return (await client.call("test_simple_text", {})).text
+
+
+async def _fail(client: Client) -> Any:
+    called = await client.call("test_error_handling", {})
+    return [called.is_error, called.text]
+
+
+async def _progress(client: Client) -> Any:
+    heard: list[float] = []
+
+    async def note(done: float, _total: float | None, _message: str | None) -> None:
+        heard.append(done)
+
+    await client.call("test_tool_with_progress", {}, note)
+    return heard
+
+
+async def _question(client: Client) -> Any:
+    return (await client.call("test_elicitation", {"message": "Who are you?"})).text
+
+
+async def _structured(client: Client) -> Any:
+    return (await client.call("get_weather", {"location": "Paris"})).structured
+
+
+_STEPS: dict[str, Callable[[Client], Awaitable[Any]]] = {
+    "initialize": lambda client: client.hello(),
+    "list": lambda client: client.tools(),
+    "call": _call,
+    "structured result": _structured,
+    "tool error": _fail,
+    "progress": _progress,
+    "question": _question,
+    "resource": lambda client: client.read("test://static-text"),
+    "prompt": lambda client: client.prompt("test_simple_prompt"),
+}

@@ -1,0 +1,112 @@
+"""What reading plain requests ahead of uvicorn saves: the server's CPU time for a call, and calls a second.
+
+Three ways to the same endpoint, each beside the SDK's bare server: the listener as it is, the listener whose requests
+are all read by uvicorn, and the application in a uvicorn of its own. All servers run at the same time and are called by
+turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from statistics import mean, median
+from typing import NamedTuple
+
+from idle import cpu_milliseconds
+from over_http import HANDSHAKE, STATELESS, Connection
+from servers import Served, running
+from serving import CALL
+from table import BARE, OURS, Figures, Row
+from timing import by_turns
+
+BLOCK = 128
+"""Calls of one server before it is the next one's turn."""
+
+TARGETS = {1: 2.5, 8: 4.0, 64: 4.0}
+"""How many connections there are, and how many times as many calls a second as the bare server we should answer."""
+
+CPU_TARGET = 0.3
+AHEAD, BEHIND, ALONE = "read ahead of uvicorn", "read by uvicorn", "plain uvicorn"
+
+_BEHIND = """
+import runpy, sys
+from stubwright_runtime.server.transports.http import asgi
+from stubwright_runtime.server.transports.http.listener import connections
+
+assert asgi.Endpoint and connections.DirectReader  # what is taken away is there
+asgi.Endpoint = lambda *_: None
+connections.DirectReader = None  # a connection that wanted one would fail
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+_ALONE = """
+import sys
+import uvicorn
+from bench_handlers import Handlers
+from bench_mcp import asgi_app
+
+uvicorn.run(asgi_app(Handlers()), port=int(sys.argv[1]), log_level="warning")
+"""
+
+
+class Cost(NamedTuple):
+    """Milliseconds of the server's CPU for a call, and calls a second."""
+
+    cpu: float
+    rate: float
+
+
+def measure(commands: Mapping[str, Sequence[str]], folder: Path, calls: int) -> Figures:
+    """Return the rows of one round."""
+    (folder / "behind.py").write_text(_BEHIND)
+    (folder / "alone.py").write_text(_ALONE)
+    listening = ["--log-level", "warning", "--http", "127.0.0.1:"]
+    _, _, *package = commands[OURS]
+    servers = {
+        BARE: [*commands[BARE], ""],
+        AHEAD: [*commands[OURS], *listening],
+        BEHIND: [sys.executable, "behind.py", *package, *listening],
+        ALONE: [sys.executable, "alone.py", ""],
+    }
+    rows: Figures = {BARE: {}, OURS: {}}
+    with ExitStack() as stack:
+        served = {name: stack.enter_context(running(command, folder)) for name, command in servers.items()}
+        for revision in (HANDSHAKE, STATELESS):
+            for connections, target in TARGETS.items():
+                costs = asyncio.run(_take_turns(served, revision, connections, calls))
+                counted = f"{connections} connection{'s' if connections > 1 else ''}"
+                for way in (AHEAD, BEHIND, ALONE):
+                    cpu = Row(f"CPU of a call over HTTP, {revision}, {counted}, {way}", CPU_TARGET, False, "ms")
+                    rate = Row(f"calls a second, {revision}, {counted}, {way}", target, True, "/s")
+                    for side, name in ((BARE, BARE), (OURS, way)):
+                        rows[side] |= {cpu: costs[name].cpu, rate: costs[name].rate}
+    return rows
+
+
+async def _take_turns(servers: Mapping[str, Served], revision: str, connections: int, calls: int) -> dict[str, Cost]:
+    cpu: dict[str, list[float]] = {name: [] for name in servers}
+
+    async def repeat(connection: Connection) -> None:
+        for _ in range(BLOCK // connections):
+            await connection.call(CALL["name"], CALL["arguments"])
+
+    async def ask(name: str, opened: Sequence[Connection]) -> None:
+        before = cpu_milliseconds(servers[name].pid)
+        await asyncio.gather(*map(repeat, opened))
+        cpu[name].append(cpu_milliseconds(servers[name].pid) - before)
+
+    opened = {
+        name: [await Connection.opened(server.port, revision) for _ in range(connections)]
+        for name, server in servers.items()
+    }
+    asks: dict[str, Callable[[], Awaitable[None]]] = {name: partial(ask, name, each) for name, each in opened.items()}
+    try:
+        times = await by_turns(asks, max(2, calls // BLOCK))
+    finally:
+        for connection in (each for some in opened.values() for each in some):
+            connection.close()
+    return {name: Cost(mean(cpu[name][1:]) / BLOCK, BLOCK / median(times[name])) for name in servers}
