@@ -31,6 +31,7 @@ GALLERY: Final = "gallery/index.md"
 _FENCE: Final = re.compile(r"^( *)```(\S*) *(.*)")
 _ITEM: Final = re.compile(r"^(?:[-*]|\d+\.) +")
 _LINK: Final = re.compile(r"(\]\()([\w./-]+)((?:#[\w-]+)?\))")
+_CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
 _FETCHED: Final = frozenset({"icon", "manifest", "modulepreload", "preconnect", "preload", "stylesheet"})
 _TAB: Final = 4  # how far Python-Markdown wants what belongs to an item of a list to be indented
 
@@ -57,12 +58,14 @@ def groups(configuration: Mapping[str, Any]) -> list[Group]:
 def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
     """Return a page of the repository as Zensical's Markdown, which is Python-Markdown's rather than GitHub's.
 
-    Fences get their file names as titles, what belongs to an item of a list is indented by four, and links to what is not a page
-    lead to `source`, the address of the repository.
+    Fences get their file names as titles. What belongs to an item of a list is indented by four, and the item after a second
+    paragraph has an empty line before it. Code in tables has no escaped pipes. Links to what is not a page lead to `source`, the
+    address of the repository.
 
     Raises FileNotFoundError if a link leads to a file that does not exist.
     """
-    lines, fence, indent = [], "", 0
+    lines: list[str] = []
+    fence, indent, apart = "", 0, False  # an item of a list is `apart` as soon as it has more than one paragraph
     for line in text.splitlines():
         item = _ITEM.match(line)
         opened = _FENCE.match(line)
@@ -74,9 +77,15 @@ def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
             fence = "" if line.rstrip() == fence else fence
         else:
             line = _LINK.sub(lambda link: link[1] + _target(link[2], path, pages, source) + link[3], line)
+            if line.lstrip().startswith("|"):
+                line = _CODE.sub(lambda code: code[0].replace("\\|", "|"), line)
             if item:
-                indent = len(item[0])
-            elif line and not line.startswith(" "):
+                if indent and apart and lines[-1]:
+                    lines.append("")  # otherwise the item is taken for the end of that paragraph
+                indent, apart = len(item[0]), False
+            elif not line:
+                apart = True
+            elif not line.startswith(" "):
                 indent = 0
         if indent and line and not item:
             line = " " * (_TAB - indent) + line
@@ -105,7 +114,7 @@ def summary(text: str) -> str:
     for paragraph in text.split("\n\n"):
         paragraph = " ".join(paragraph.split())
         if paragraph and not re.match(r"[#|>]|[-*] |\d+\. ", paragraph):
-            sentence = re.match(r".*?[.:?](?= |$)", paragraph)
+            sentence = re.match(r".*?[.?](?= |$)", paragraph)
             return re.sub(r":$", ".", _plain(sentence[0] if sentence else paragraph))
     return ""
 
@@ -137,8 +146,10 @@ def gallery(folder: Path) -> str:
         "",
     ]
     for page in sorted(folder.glob("*.html")):
-        heading = re.search(r"<title>(.*?)</title>", page.read_text("utf-8"))
-        lines.append(f"- [{unescape(heading[1]) if heading else page.stem}]({page.name})")
+        text = page.read_text("utf-8")
+        name = re.findall(r"<title>(.*?)</title>", text)[0]
+        figures = re.findall(r"<li><b>(\d+)</b> ([a-z ]+)</li>", text)
+        lines.append(f"- [{unescape(name)}]({page.name}): {', '.join(f'{number} {noun}' for number, noun in figures)}")
     return "\n".join(lines) + "\n"
 
 
