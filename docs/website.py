@@ -2,9 +2,9 @@
 
     python docs/website.py ZENSICAL
 
-ZENSICAL is the program that makes HTML of Markdown; `make site` installs it. The pages stay where they are: each build copies those
-that docs/website.toml lists to build/pages/, and adds what is made from others: the gallery, llms.txt and llms-full.txt. The build
-fails if a link leads nowhere, or if a page would fetch anything from elsewhere.
+ZENSICAL is the program that makes HTML of Markdown; `make site` installs it. The pages stay where they are: each
+build copies those that docs/website.toml lists to build/pages/, and adds what is made from others: the gallery,
+llms.txt and llms-full.txt. The build fails if a link leads nowhere, or if a page would fetch anything from elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 CONFIGURATION: Final = Path(__file__).with_suffix(".toml")
@@ -44,10 +44,10 @@ class Group:
     paths: tuple[str, ...]
 
 
-def groups(configuration: Mapping[str, Any]) -> list[Group]:
+def navigation(entries: Iterable[str | Mapping[str, Sequence[str]]]) -> list[Group]:
     """Return the groups of the navigation with the paths of their pages, from the root of the repository."""
     listed = []
-    for entry in configuration["project"]["nav"]:
+    for entry in entries:
         if isinstance(entry, str):
             listed.append(Group("", (entry,)))
         else:
@@ -58,9 +58,9 @@ def groups(configuration: Mapping[str, Any]) -> list[Group]:
 def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
     """Return a page of the repository as Zensical's Markdown, which is Python-Markdown's rather than GitHub's.
 
-    Fences get their file names as titles. What belongs to an item of a list is indented by four, and the item after a second
-    paragraph has an empty line before it. Code in tables has no escaped pipes. Links to what is not a page lead to `source`, the
-    address of the repository.
+    Fences get their file names as titles. What belongs to an item of a list is indented by four, and the item after a
+    second paragraph has an empty line before it. Code in tables has no escaped pipes. Links to what is not a page lead
+    to `source`, the address of the repository.
 
     Raises FileNotFoundError if a link leads to a file that does not exist.
     """
@@ -71,6 +71,7 @@ def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
         opened = _FENCE.match(line)
         if opened and not fence:
             fence = f"{opened[1]}```"
+            indent = indent if opened[1] else 0
             title = f' title="{opened[3]}"' if opened[3] else ""
             line = f"{fence}{opened[2]}{title}"
         elif fence:
@@ -123,7 +124,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text).replace("**", "")
 
 
-def index(listed: Sequence[Group], texts: Mapping[str, str], address: str) -> str:
+def llms(listed: Sequence[Group], texts: Mapping[str, str], address: str) -> str:
     """Return llms.txt: the title and a line about the project, then a line for each page (https://llmstxt.org)."""
     front = texts["README.md"]
     lines = [f"# {title(front)}", "", f"> {summary(front)}"]
@@ -142,7 +143,7 @@ def gallery(folder: Path) -> str:
     lines = [
         "# Gallery",
         "",
-        "The pages that [`stubwright docs`](../docs/pages.md) makes of [the examples](../examples/README.md), as their users get them.",
+        "The pages that [`stubwright docs`](../docs/pages.md) makes of [the examples](../examples/README.md).",
         "",
     ]
     for page in sorted(folder.glob("*.html")):
@@ -181,7 +182,7 @@ def main() -> None:
     """Build the site."""
     configuration = tomllib.loads(CONFIGURATION.read_text("utf-8"))
     source = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
-    listed = groups(configuration)
+    listed = navigation(configuration["project"]["nav"])
     paths = [path for group in listed for path in group.paths]
     for folder in (PAGES, SITE):
         shutil.rmtree(folder, ignore_errors=True)
@@ -197,7 +198,7 @@ def main() -> None:
     subprocess.run([program, "build", "--strict", "--clean", "--config-file", BUILD / CONFIGURATION.name], check=True)
     for path in paths:  # what llms.txt links to
         shutil.copy(PAGES / path, SITE / path)
-    (SITE / "llms.txt").write_text(index(listed, texts, configuration["project"]["site_url"]), "utf-8")
+    (SITE / "llms.txt").write_text(llms(listed, texts, configuration["project"]["site_url"]), "utf-8")
     (SITE / "llms-full.txt").write_text("\n".join(texts[path] for path in paths), "utf-8")
     if addresses := [*foreign(SITE)]:
         sys.exit("\n".join(["fetched from elsewhere:", *addresses]))
