@@ -81,7 +81,6 @@ if TYPE_CHECKING:
     from .server.features.handles import StaleHandle as StaleHandle
     from .server.features.handles import TooManyHandles as TooManyHandles
     from .server.features.handles import UnknownHandle as UnknownHandle
-    from .server.handlers.check import optional as optional
     from .server.handlers.content import Content as Content
     from .server.handlers.content import ResourceContents as ResourceContents
     from .server.handlers.content import audio as audio
@@ -146,7 +145,6 @@ else:
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
             ".server.core.context": ("Context",),
             ".server.features.elicitation": ("Ask",),
-            ".server.handlers.check": ("optional",),
             ".server.handlers.example_tests": ("Examples",),
             ".server.features.handles": (
                 "CallHandles",

@@ -108,7 +108,7 @@ def test_one_module_knows_what_keeps_the_promises_of_a_manifest() -> None:
     """Beside it, the command line starts workers, and what protects the endpoint reads tokens."""
     knowing = {
         str(module)
-        for module, imported in ALL_IMPORTS.items()
+        for module, imported in _all_imports().items()
         if module.parts[0] == "server"
         for other in imported
         if other.parts[0] in LAYERS[-1]

@@ -19,7 +19,7 @@ from typing import Any, Final
 import pytest
 
 from command_line import stubwright
-from processes import running
+from processes import await_end, running
 from stubwright.calling import listings
 from stubwright.importers.live import ServerListing
 from terminals import Terminal
@@ -414,8 +414,7 @@ def test_a_signal_leaves_no_server_behind(desk: Path, tmp_path: Path) -> None:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 128 + signal.SIGTERM
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
+    await_end(int(note.read_text()))
 
 
 # --- Lists ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from conftest import ROOT
 import forked
 from command_line import stubwright
 from editors import write
-from processes import running
+from processes import is_alive, running
 from stubwright.project.handwritten import modules
 
 MANIFEST = """\
@@ -132,14 +132,6 @@ def dev(
             if process.poll() is None:
                 process.terminate()
                 process.wait(20)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_it_serves_and_takes_over_at_each_good_save(project: Path) -> None:

@@ -241,7 +241,7 @@ async def test_what_auth_binds_comes_from_the_token(mode: Any, tmp_path: Path, m
             return f"{args.user_id}: {args.text}"
 
         def count_notes(self, args: Any, ctx: object) -> str:
-            return args.user_id
+            return f"{args.user_id}"
 
         def list_topics(self, args: Any, ctx: object) -> str:
             return ""

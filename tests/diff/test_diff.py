@@ -292,6 +292,28 @@ def test_a_deprecation_is_a_minor_version(
         assert f"suggested: a {part} version" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("new", "part"),
+    [
+        (["a", "b"], "minor"),
+        (["b"], "major"),
+    ],
+)
+def test_a_version_speaks_to_callers(
+    new: list[str], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new tool breaks the handlers, which must have its method, and nobody who calls the server."""
+    monkeypatch.chdir(tmp_path)
+    for side, names in {"old": ["a"], "new": new}.items():
+        tools = ", ".join(f"{{name: {name}, description: d, inputSchema: {{type: object}}}}" for name in names)
+        text = f"stubwright: 1\nserver: {{name: x, version: 1.0.0}}\ntools: [{tools}]\n"
+        (tmp_path / f"{side}.yaml").write_text(text)
+    assert cli.run(["diff", "old.yaml", "new.yaml"]) == 1
+    out = capsys.readouterr().out
+    assert "handlers must have this method" in out
+    assert f"suggested: a {part} version" in out
+
+
 def test_what_is_ignored_does_not_count() -> None:
     changes = [
         Change("SW510", "wire", "breaking", "tool `a`", "the tool is gone", ignored=True),

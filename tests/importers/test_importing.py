@@ -29,7 +29,7 @@ import conformance
 import forked
 from command_line import stubwright
 from packages import check, imported
-from processes import running
+from processes import await_end, running
 from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import live, runners, servers
@@ -258,8 +258,7 @@ def test_time_is_bounded_and_the_process_is_gone(silent: str, tmp_path: Path) ->
     assert done.stderr == (
         f"stubwright: `{sys.executable}` did not answer within 1.5 s; it sent a line that is not JSON-RPC\n"
     )
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+    await_end(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.parametrize("verb", [["import", "mcp"], ["diff", "m.yaml"]])
@@ -289,8 +288,7 @@ def test_a_signal_ends_the_process_too(
         process.send_signal(number)
         _, said = process.communicate(timeout=20)
     assert (process.returncode, said) == (status, b"")
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    await_end(int(pid.read_text()))
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ CHANGES: Final = {
             "compatible: SW590 python client `find_parcel`: a new method",
         ),
         breaks=True,
-        version="a major version, 1.4.0 → 2.0.0",
+        version="a minor version, 1.4.0 → 1.5.0",
         mypy=(
             (
                 'test_parcels.py:10: error: Cannot instantiate abstract class "Parcels" with abstract attribute '

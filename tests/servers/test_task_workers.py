@@ -22,6 +22,7 @@ import redis.asyncio
 
 import redis_server
 from packages import generate, manifest, tool
+from processes import is_alive
 from server_process import Process
 from stubwright_runtime.state.stores import store_at
 from stubwright_runtime.tasks.engines.redis import StreamEngine
@@ -296,15 +297,7 @@ def command_line(pid: int) -> list[bytes]:
 
 
 async def gone(pid: int) -> None:
-    def is_gone() -> bool:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        stat = Path(f"/proc/{pid}/stat")  # who is dead and not yet waited for has still a number
-        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z"
-
-    await until(is_gone)
+    await until(lambda: not is_alive(pid))
 
 
 async def until(is_so: Callable[[], bool]) -> None:

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 300
@@ -39,3 +41,21 @@ def running(command: Sequence[str], patience: float = PATIENCE, **options: Any) 
         finally:
             end.cancel()
             kill()
+
+
+def is_alive(process: int) -> bool:
+    """Return whether a process runs. One that has ended keeps its number until somebody reads how."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{process}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def await_end(process: int, patience: float = 10) -> None:
+    """Wait until a process has ended, of which the system learns a moment later than whoever ended it."""
+    end = time.monotonic() + patience
+    while is_alive(process):
+        assert time.monotonic() < end, f"the process {process} still runs"
+        time.sleep(0.01)

@@ -312,7 +312,7 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
         parameters=(Parameter(Name("args"), _input(tool)), _context(tool)),
         wrapper=Name("Returns"),
         result=plain(Name("Content") if tool.output is None else naming.output_class(tool.names)),
-        doc=f"{doc}\n\nNeed not be written: it is the HTTP call `{tool.call}`." if tool.call else doc,
+        doc=doc,
         place=tool.place,
         is_optional=tool.call is not None,
     )

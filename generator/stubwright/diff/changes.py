@@ -157,13 +157,16 @@ def find_worst_impact(changes: Iterable[Change]) -> Impact | None:
 def suggest_bump(changes: Iterable[Change], version: str) -> Bump | None:
     """Return which part of a version should go up (https://semver.org): None if nothing changed, or without a version.
 
-    Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch.
+    Before 1.0.0 it is the next lower one (semver.org, 4), but what may break somebody is never a patch. What breaks
+    handlers alone counts as compatible: they are the server's own, and its version speaks to those who call it.
     """
     bumps = _EARLY_BUMPS if version.removeprefix("v").startswith("0.") else _BUMPS
-    parts = {bumps[change.impact] for change in changes if not change.ignored}
+    impacts = {"compatible" if change.code in _HANDLERS else change.impact for change in changes if not change.ignored}
+    parts = {bumps[impact] for impact in impacts}
     return next((part for part in _PARTS if part in parts), None) if version else None
 
 
+_HANDLERS: Final = frozenset({"SW581", "SW583"})
 _PARTS: Final[tuple[Bump, ...]] = ("major", "minor", "patch")
 _BUMPS: Final[Mapping[Impact, Bump]] = {
     "breaking": "major",

@@ -28,7 +28,6 @@ from ..errors import ToolError
 from ..observability.logs import log
 from ..observability.redaction import mask
 from ..server.execution.around import find_around
-from ..server.handlers import check
 from ..server.handlers.lifespan import is_entered
 from ..values.network_errors import describe
 from ..values.sanitizing import clean
@@ -101,7 +100,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         self._package = package
         self._tokens = _tokens(package)
         for tool in package.tools.values():
-            if tool.is_bound and check.find_method(handlers, tool.method) is None:
+            if tool.is_bound and getattr(handlers, tool.method, None) is None:
                 self._calls[tool.method] = self._call(tool)
 
     def __getattr__(self, name: str) -> Any:

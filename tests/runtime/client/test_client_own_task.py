@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 from mcp.server.lowlevel import Server
 
+from processes import is_alive
 from stubwright_runtime.client.core.binding import Binding
 from stubwright_runtime.client.core.connect_errors import ServerExited, Unreachable
 from stubwright_runtime.client.transports.connecting import Connection
@@ -405,16 +406,8 @@ async def test_a_process_does_not_outlive_who_waited_for_it(tmp_path: Path) -> N
     with pytest.raises(asyncio.CancelledError):
         await opening
     async with asyncio.timeout(10):  # the system may still know it for a moment, until its end is read
-        while _is_there(process):  # noqa: ASYNC110 - what ends is no event
+        while is_alive(process):  # noqa: ASYNC110 - what ends is no event
             await asyncio.sleep(0.01)
-
-
-def _is_there(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 # --- Context variables ----------------------------------------------------------------------------------------------

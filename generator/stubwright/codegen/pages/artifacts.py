@@ -6,12 +6,9 @@ their way. It writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING
-
-from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -90,42 +87,20 @@ def _extras(document: Mapping[str, ir.Json]) -> set[str]:
 
 
 def _json(document: Mapping[str, ir.Json]) -> bytes:
-    """Format a manifest as JSON. A shared schema that many tools hold is the same object in each, and laid out once."""
-    output = BytesIO()
-    _lay_out(output, document, 0, _TO_SHARED, {})
-    output.write(b"\n")
-    return output.getvalue()
-
-
-_TO_SHARED = (("tools",), None, vocabulary.SCHEMAS, ("$defs", "definitions"), None)
-"""The keys that lead to bundled schemas, level by level; at some, all do."""
-
-
-def _lay_out(
-    output: BytesIO, value: ir.Json, depth: int, leading: Sequence[tuple[str, ...] | None], known: dict[int, bytes]
-) -> None:
-    """Write JSON as `json` does with an indent; what stands at the end of `leading` keys is kept in `known`."""
+    """Format a manifest as JSON, a line for each tool and other entry, so that a diff shows which of them changed."""
     from pydantic_core import to_json  # at a twentieth of the time that `json` takes
 
-    margin = b"\n" + b"  " * depth
-    if not leading:
-        if id(value) not in known:
-            known[id(value)] = to_json(value, indent=2).replace(b"\n", margin)
-        output.write(known[id(value)])
-    elif value and (isinstance(value, list) or (isinstance(value, dict) and _leads(value, leading[0]))):
-        opening, closing = (b"{", b"}") if isinstance(value, dict) else (b"[", b"]")
-        entries = value.items() if isinstance(value, dict) else ((None, each) for each in value)
-        for number, (key, each) in enumerate(entries):
-            output.write(b"," if number else opening)
-            output.write(margin + b"  ")
-            if key is not None:
-                output.write(to_json(key) + b": ")
-            goes_on = leading[0] is None or key in leading[0]
-            _lay_out(output, each, depth + 1, leading[1:] if goes_on else (), known if goes_on else {})
-        output.write(margin + closing)
-    else:
-        _lay_out(output, value, depth, (), {})
+    lines = [to_json(key) + b": " + _lay_out(value) for key, value in document.items()]
+    return b"{\n  " + b",\n  ".join(lines) + b"\n}\n"
 
 
-def _leads(value: Mapping[str, ir.Json], keys: tuple[str, ...] | None) -> bool:
-    return keys is None or not value.keys().isdisjoint(keys)
+def _lay_out(value: ir.Json) -> bytes:
+    """Format what stands at a key of a manifest: a list, or objects by their names, one on a line; the rest on one."""
+    from pydantic_core import to_json
+
+    if isinstance(value, list) and value:
+        return b"[\n    " + b",\n    ".join(map(to_json, value)) + b"\n  ]"
+    if isinstance(value, dict) and value and all(isinstance(each, dict) for each in value.values()):
+        lines = [to_json(key) + b": " + to_json(each) for key, each in value.items()]
+        return b"{\n    " + b",\n    ".join(lines) + b"\n  }"
+    return to_json(value)

@@ -28,10 +28,13 @@ _DOC = """Inherit from this class and write its methods: `async def`, or `def` t
 `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
 object that is an async context manager is entered when the server starts and left when it stops."""
 
+_CALLS = """A tool that is an HTTP call needs no method, and has none here. If you write one, with the tool's name and
+the parameters `args` and `ctx`, it takes the place of the call."""
+
 
 def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     """Return what the template of `handlers.py` is given."""
-    methods = surface.handler_methods(manifest)
+    methods = [method for method in surface.handler_methods(manifest) if not method.is_optional]
     used: frozenset[Name] = frozenset().union(*(_named(method) for method in methods))
     contexts = frozenset(name for method in methods for name in method.context.type.names)
     known = frozenset().union(*_HOMES.values())
@@ -40,11 +43,9 @@ def handlers_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     return {
         "doc": f"What {title} needs from you: {_needs(manifest)}.",
         "interface": naming.handlers_class(manifest.stem),
-        "class_doc": _DOC,
+        "class_doc": f"{_DOC}\n\n{_CALLS}" if manifest.calls else _DOC,
         "imports": [block for section in sections if (block := as_homes(section))],
         "methods": methods,
-        "optional": any(method.is_optional for method in methods),
-        "abstract": not all(method.is_optional for method in methods),
     }
 
 
@@ -59,7 +60,7 @@ def _needs(manifest: ir.Manifest) -> str:
     kinds += dict.fromkeys(primitive.kind for primitive in every(manifest) if primitive.handled)
     if kinds:
         return f"one method for each {_listed(kinds)}"
-    return "nothing, but what should go before an HTTP call" if manifest.calls else "nothing"
+    return "nothing, since its tools are HTTP calls" if manifest.calls else "nothing"
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING
 
 from ..execution.around import NAME, find_around
 
@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..core.parts import Needed
-
-_Function = TypeVar("_Function", bound="Callable[..., object]")
-
-_MARK: Final = "_stubwright_optional"
-
-
-def optional(method: _Function) -> _Function:
-    """Mark a method of a handlers' interface that need not be written: the manifest says how it is done without."""
-    setattr(method, _MARK, True)
-    return method
-
-
-def find_method(handlers: object, name: str) -> Any:
-    """Return the method that was written for `name`; `None` if there is none but the interface's own."""
-    method = getattr(handlers, name, None)
-    return None if getattr(method, _MARK, False) is True else method
 
 
 class NoHandlers:
@@ -60,7 +44,7 @@ def check(server: str, needed: Sequence[Needed], handlers: object) -> None:
     missing: list[Needed] = []
     wrong: list[str] = []
     for entry in needed:
-        method = find_method(handlers, entry.name)
+        method = getattr(handlers, entry.name, None)
         if method is None:
             if not entry.is_optional:
                 missing.append(entry)

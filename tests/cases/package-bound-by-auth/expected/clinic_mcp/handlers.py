@@ -8,15 +8,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Protocol
 
-from stubwright_runtime.generated import optional as _optional
-
 if TYPE_CHECKING:
     from stubwright_runtime.generated import Content, Context, Returns
 
     from .models import (
         CancelVisitInput,
         CountVisitsInput,
-        FetchRecordInput,
         FindRecordsInput,
         ListHoursInput,
         ListRecordsInput,
@@ -30,6 +27,9 @@ class ClinicHandlers(Protocol):
 
     `raise ToolError(text)` tells the caller what went wrong; of any other exception the caller learns nothing. An
     object that is an async context manager is entered when the server starts and left when it stops.
+
+    A tool that is an HTTP call needs no method, and has none here. If you write one, with the tool's name and
+    the parameters `args` and `ctx`, it takes the place of the call.
     """
 
     @abstractmethod
@@ -38,16 +38,6 @@ class ClinicHandlers(Protocol):
 
         Tool ``list_records``. At most ``60/minute``.
         """
-
-    @_optional
-    def fetch_record(self, args: FetchRecordInput, ctx: Context) -> Returns[Content]:
-        """Fetch a record of the caller.
-
-        Tool ``fetch_record``. At most ``60/minute``.
-
-        Need not be written: it is the HTTP call `GET /members/{member_id}/records/{record}`.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     def list_staff_records(self, args: ListStaffRecordsInput, ctx: Context) -> Returns[Content]:
