@@ -147,7 +147,7 @@ generate: .venv/ready
 	$(BIN)/stubwright generate
 
 clean:
-	rm -rf .venv
+	rm -rf .venv build
 
 # Installs what is locked, and nothing else, in an environment; the two distributions of this checkout as they are here.
 sync = $(UV) pip sync --quiet --python $(1) --require-hashes $(LOCK) && \
