@@ -11,7 +11,7 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 PYTHONS := 3.11 3.12 3.13 3.14
 
 .PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
-	docs generate clean
+	docs site generate clean
 
 # What users install, without the developers' tools.
 demo: .venv/uv/ready
@@ -77,8 +77,12 @@ lock: .venv/uv/ready
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --group dev \
 		--no-emit-package stubwright-runtime $(if $(PACKAGE),--upgrade-package $(PACKAGE),--upgrade) \
 		--custom-compile-command "make lock" --output-file $(LOCK) pyproject.toml
-	echo uv | $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade \
-		--custom-compile-command "make lock" --output-file .ci/uv.txt -
+	echo uv | $(call compile_alone,.ci/uv.txt)
+	echo zensical | $(call compile_alone,.ci/site.txt)
+
+# Locks what stands in an environment of its own.
+compile_alone = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --upgrade \
+	--custom-compile-command "make lock" --output-file $(1) -
 
 # Sets the version of both distributions, as in VERSION=0.3.0, and what repeats it: the requirement of the runtime and the lock.
 version: .venv/ready
@@ -135,11 +139,15 @@ lint-docs:
 docs: .venv/ready
 	$(BIN)/python docs/reference.py
 
+# The website of README.md, docs/ and the pages of the examples, in build/site/; a broken link fails.
+site: .venv/ready .venv/site/ready
+	$(BIN)/python docs/website.py .venv/site/bin/zensical
+
 generate: .venv/ready
 	$(BIN)/stubwright generate
 
 clean:
-	rm -rf .venv
+	rm -rf .venv build
 
 # Installs what is locked, and nothing else, in an environment; the two distributions of this checkout as they are here.
 sync = $(UV) pip sync --quiet --python $(1) --require-hashes $(LOCK) && \
@@ -148,6 +156,11 @@ sync = $(UV) pip sync --quiet --python $(1) --require-hashes $(LOCK) && \
 .venv/ready: .venv/uv/ready $(LOCK) pyproject.toml runtime/pyproject.toml generator/stubwright/__init__.py
 	$(PYTHON) -m venv .venv
 	$(call sync,.venv)
+	@touch $@
+
+.venv/site/ready: .venv/uv/ready .ci/site.txt
+	$(PYTHON) -m venv .venv/site
+	$(UV) pip sync --quiet --python .venv/site --require-hashes .ci/site.txt
 	@touch $@
 
 .venv/uv/ready: .ci/uv.txt

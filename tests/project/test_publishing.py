@@ -24,6 +24,11 @@ FORMS = sorted((ROOT / ".github").rglob("*.yml"))
 PYTHONS = re.findall(r"3\.\d+", (ROOT / "Makefile").read_text("utf-8").partition("\nPYTHONS :=")[2].partition("\n")[0])
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
 CHANGELOG_LINES = 40  # of the topmost section: what everybody reads who upgrades
+WRITING = {  # what jobs may write, by their names
+    "publish": {"id-token", "attestations"},
+    "site": {"id-token", "pages"},
+    "deploy": {"id-token", "pages"},
+}
 OLD_ADDRESSES = ("tests/releases/", "tests/upgrades/")  # as earlier releases wrote them
 
 
@@ -96,7 +101,7 @@ def test_workflows_have_no_secrets_and_few_rights(file: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         may_write = {right for right, access in job.get("permissions", {}).items() if access == "write"}
-        assert may_write == ({"id-token", "attestations"} if name == "publish" else set())
+        assert may_write == WRITING.get(name, set())
     for step in (part for part in parts(workflow["jobs"]) if str(part.get("uses", "")).count("@")):
         assert re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)", step["uses"])
         if step["uses"].startswith("actions/checkout@"):
@@ -107,7 +112,8 @@ def test_workflows_have_no_secrets_and_few_rights(file: Path) -> None:
 
 def test_a_release_tests_and_checks_before_it_publishes() -> None:
     jobs = load(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
-    assert {*jobs["publish"]["needs"]} == jobs.keys() - {"publish"}
+    assert {*jobs["publish"]["needs"]} == jobs.keys() - {"publish", "site"}
+    assert jobs["site"]["needs"] == "publish", "the website describes what can be installed"
     folders = [step["with"]["packages-dir"] for step in jobs["publish"]["steps"] if "pypi-publish" in step["uses"]]
     assert folders == ["dist/runtime", "dist/compiler"], "the compiler requires the runtime of its version"
     assert jobs["check"]["strategy"]["matrix"]["python"] == PYTHONS

@@ -1,0 +1,208 @@
+"""Builds the website of README.md, docs/ and the pages next to them into build/site/.
+
+    python docs/website.py ZENSICAL
+
+ZENSICAL is the program that makes HTML of Markdown; `make site` installs it. The pages stay where they are: each
+build copies those that docs/website.toml lists to build/pages/, and adds what is made from others: the gallery,
+llms.txt and llms-full.txt. The build fails if a link leads nowhere, or if a page would fetch anything from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+CONFIGURATION: Final = Path(__file__).with_suffix(".toml")
+BUILD: Final = ROOT / "build"
+PAGES: Final = BUILD / "pages"
+SITE: Final = BUILD / "site"
+GALLERY: Final = "gallery/index.md"
+
+_FENCE: Final = re.compile(r"^( *)```(\S*) *(.*)")
+_ITEM: Final = re.compile(r"^(?:[-*]|\d+\.) +")
+_LINK: Final = re.compile(r"(\]\()([\w./-]+)((?:#[\w-]+)?\))")
+_CODE: Final = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+_FETCHED: Final = frozenset({"icon", "manifest", "modulepreload", "preconnect", "preload", "stylesheet"})
+_TAB: Final = 4  # how far Python-Markdown wants what belongs to an item of a list to be indented
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of the navigation, or the front page, which stands alone under no title."""
+
+    title: str
+    paths: tuple[str, ...]
+
+
+def navigation(entries: Iterable[str | Mapping[str, Sequence[str]]]) -> list[Group]:
+    """Return the groups of the navigation with the paths of their pages, from the root of the repository."""
+    listed = []
+    for entry in entries:
+        if isinstance(entry, str):
+            listed.append(Group("", (entry,)))
+        else:
+            listed += [Group(title, tuple(paths)) for title, paths in entry.items()]
+    return listed
+
+
+def adapt(text: str, path: str, pages: Iterable[str], source: str) -> str:
+    """Return a page of the repository as Zensical's Markdown, which is Python-Markdown's rather than GitHub's.
+
+    Fences get their file names as titles. What belongs to an item of a list is indented by four, and the item after a
+    second paragraph has an empty line before it. Code in tables has no escaped pipes. Links to what is not a page lead
+    to `source`, the address of the repository.
+
+    Raises FileNotFoundError if a link leads to a file that does not exist.
+    """
+    lines: list[str] = []
+    fence, indent, apart = "", 0, False  # an item of a list is `apart` as soon as it has more than one paragraph
+    for line in text.splitlines():
+        item = _ITEM.match(line)
+        opened = _FENCE.match(line)
+        if opened and not fence:
+            fence = f"{opened[1]}```"
+            indent = indent if opened[1] else 0
+            title = f' title="{opened[3]}"' if opened[3] else ""
+            line = f"{fence}{opened[2]}{title}"
+        elif fence:
+            fence = "" if line.rstrip() == fence else fence
+        else:
+            line = _LINK.sub(lambda link: link[1] + _target(link[2], path, pages, source) + link[3], line)
+            if line.lstrip().startswith("|"):
+                line = _CODE.sub(lambda code: code[0].replace("\\|", "|"), line)
+            if item:
+                if indent and apart and lines[-1]:
+                    lines.append("")  # otherwise the item is taken for the end of that paragraph
+                indent, apart = len(item[0]), False
+            elif not line:
+                apart = True
+            elif not line.startswith(" "):
+                indent = 0
+        if indent and line and not item:
+            line = " " * (_TAB - indent) + line
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _target(link: str, path: str, pages: Iterable[str], source: str) -> str:
+    there = (ROOT / path).parent.joinpath(link).resolve()
+    inside = there.relative_to(ROOT).as_posix()
+    if inside in pages:
+        return link
+    if not there.exists():
+        raise FileNotFoundError(f"{path} links to {link}, which does not exist")
+    return f"{source}/{'tree' if there.is_dir() else 'blob'}/main/{inside}"
+
+
+def title(text: str) -> str:
+    """Return the heading of a page, without its markup."""
+    return _plain(text.partition("\n")[0].removeprefix("# "))
+
+
+def summary(text: str) -> str:
+    """Return the first sentence of a page's first paragraph, or nothing if it has none."""
+    text = re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for paragraph in text.split("\n\n"):
+        paragraph = " ".join(paragraph.split())
+        if paragraph and not re.match(r"[#|>]|[-*] |\d+\. ", paragraph):
+            sentence = re.match(r".*?[.?](?= |$)", paragraph)
+            return re.sub(r":$", ".", _plain(sentence[0] if sentence else paragraph))
+    return ""
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text).replace("**", "")
+
+
+def llms(listed: Sequence[Group], texts: Mapping[str, str], address: str) -> str:
+    """Return llms.txt: the title and a line about the project, then a line for each page (https://llmstxt.org)."""
+    front = texts["README.md"]
+    lines = [f"# {title(front)}", "", f"> {summary(front)}"]
+    for group in listed:
+        if group.title:
+            lines += ["", f"## {group.title}", ""]
+            for path in group.paths:
+                about = summary(texts[path])
+                lines.append(f"- [{title(texts[path])}]({address}{path})" + (f": {about}" if about else ""))
+    return "\n".join(lines) + "\n"
+
+
+def gallery(folder: Path) -> str:
+    """Write what `stubwright docs` makes of the examples into a folder, and return the page that links them."""
+    subprocess.run([sys.executable, "-m", "stubwright", "docs", "--output", folder], cwd=ROOT, check=True)
+    lines = [
+        "# Gallery",
+        "",
+        "The pages that [`stubwright docs`](../docs/pages.md) makes of [the examples](../examples/README.md).",
+        "",
+    ]
+    for page in sorted(folder.glob("*.html")):
+        text = page.read_text("utf-8")
+        name = re.findall(r"<title>(.*?)</title>", text)[0]
+        figures = re.findall(r"<li><b>(\d+)</b> ([a-z ]+)</li>", text)
+        lines.append(f"- [{unescape(name)}]({page.name}): {', '.join(f'{number} {noun}' for number, noun in figures)}")
+    return "\n".join(lines) + "\n"
+
+
+class _Fetched(HTMLParser):
+    """Collects what a page fetches from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag == "link" and _FETCHED.isdisjoint(values.get("rel", "").split()):
+            return
+        address = values.get("href" if tag == "link" else "src", "")
+        if re.match(r"(https?:)?//", address):
+            self.addresses.append(address)
+
+
+def foreign(site: Path) -> Iterator[str]:
+    """Yield each address from which a page of the site fetches something that the site does not have."""
+    for page in sorted(site.rglob("*.html")):
+        parser = _Fetched()
+        parser.feed(page.read_text("utf-8"))
+        yield from (f"{page.relative_to(site)}: {address}" for address in parser.addresses)
+
+
+def main() -> None:
+    """Build the site."""
+    configuration = tomllib.loads(CONFIGURATION.read_text("utf-8"))
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
+    listed = navigation(configuration["project"]["nav"])
+    paths = [path for group in listed for path in group.paths]
+    for folder in (PAGES, SITE):
+        shutil.rmtree(folder, ignore_errors=True)
+    (PAGES / GALLERY).parent.mkdir(parents=True)
+    texts = {path: (ROOT / path).read_text("utf-8") for path in paths if path != GALLERY}
+    texts[GALLERY] = gallery((PAGES / GALLERY).parent)
+    for path, text in texts.items():
+        (PAGES / path).parent.mkdir(parents=True, exist_ok=True)
+        (PAGES / path).write_text(text if path == GALLERY else adapt(text, path, paths, source), "utf-8")
+    shutil.copy(CONFIGURATION.with_suffix(".css"), PAGES)
+    shutil.copy(CONFIGURATION, BUILD)
+    program = Path(sys.argv[1]).resolve()
+    subprocess.run([program, "build", "--strict", "--clean", "--config-file", BUILD / CONFIGURATION.name], check=True)
+    for path in paths:  # what llms.txt links to
+        shutil.copy(PAGES / path, SITE / path)
+    (SITE / "llms.txt").write_text(llms(listed, texts, configuration["project"]["site_url"]), "utf-8")
+    (SITE / "llms-full.txt").write_text("\n".join(texts[path] for path in paths), "utf-8")
+    if addresses := [*foreign(SITE)]:
+        sys.exit("\n".join(["fetched from elsewhere:", *addresses]))
+
+
+if __name__ == "__main__":
+    main()
