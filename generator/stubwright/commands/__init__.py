@@ -22,6 +22,7 @@ from stubwright.commands import (
     wheels,
 )
 from stubwright.commands.asking import call, inspect_, list_
+from stubwright.commands.contracts import lock
 from stubwright.commands.importing import import_, refresh
 
 VERBS = (
@@ -34,6 +35,7 @@ VERBS = (
     inspect_,
     install,
     diff,
+    lock,
     targets,
     export,
     import_,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import servers, targeting
 from stubwright.commands.shared.console import UsageError, err, out, print_painted
+from stubwright_runtime.mcp.vocabulary import SECTIONS
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ _UNLISTED = frozenset(
     {"SW506", "SW507", "SW508", "SW515", "SW519", "SW520", "SW521", "SW522", "SW556", "SW557", "SW561"}
 )
 """Changes of what no list shows: who may call, how lists are sent, policies, questions, completions, and contents."""
+_ORDERS = frozenset(("SW503", section.name) for section in SECTIONS)
+"""Codes and subjects of changes of the order of a list, which a contract does not keep."""
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -97,6 +100,8 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     changes = comparing.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target)
     if old.is_listed or new.is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
+    if old.is_sorted or new.is_sorted:
+        changes = [change for change in changes if (change.code, change.subject) not in _ORDERS]
     versions = [_get_version(side) for side in (old, new)]
     shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
     match arguments.format:

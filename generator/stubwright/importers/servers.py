@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stubwright.importers.live import ServerListing
 
 _INFO: Final = ("title", "description", "instructions", "websiteUrl", "icons")
-_KEYS: Final = (
+KEYS: Final = (
     *("name", "uri", "uriTemplate", "title", "description", "mimeType", "size", "arguments", "inputSchema"),
     *("outputSchema", "annotations", "execution", "icons", "_meta"),
 )
@@ -27,10 +27,11 @@ _CAPABILITIES: Final = ("tools", "resources", "prompts", "completions")
 """
 
 
-_UNTRUSTED: Final = (
+UNTRUSTED: Final = (
     "the hints of its tools are not trusted, because someone else wrote them: the client's `confirm` is asked before "
     "each call; add `overlay: {tools: {NAME: {policy: {trusted: true}}}}` to trust those of a tool"
 )
+"""The note on a manifest of a client."""
 
 
 def make_manifest(
@@ -59,7 +60,7 @@ def make_manifest(
             draft[section.name] = entries
     notes += collisions.resolve(draft)
     if client and draft["tools"]:
-        notes.append(_UNTRUSTED)
+        notes.append(UNTRUSTED)
     checked = acceptance.repair(draft)
     ordered = {key: _order(value) for key, value in checked.manifest.items() if value or key == "tools"}
     counts = [(len(ordered.get(section.name, ())), section.noun) for section in vocabulary.SECTIONS]
@@ -100,5 +101,5 @@ def _order(value: Any) -> Any:
 
 def _order_keys(entry: dict[str, Any]) -> dict[str, Any]:
     extension = {"stubwright": entry["stubwright"]} if "stubwright" in entry else {}
-    first: dict[str, Any] = {key: entry[key] for key in _KEYS if key in entry}
+    first: dict[str, Any] = {key: entry[key] for key in KEYS if key in entry}
     return {**first, **{key: value for key, value in entry.items() if key not in first | extension}, **extension}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.live import ServerListing
     from stubwright.importers.openapi.options import Auth
+    from stubwright.importers.reading import SourceError
 
 _T = TypeVar("_T")
 
@@ -257,17 +258,24 @@ def openapi(
 
 def attempt(label: str, make: Callable[[], _T]) -> _T | None:
     """Return the result of `make` for the source `label`; None if it fails, which is reported."""
-    from stubwright.importers.reading import DocumentError, SourceError
+    from stubwright.importers.reading import SourceError
 
     try:
         return make()
     except SourceError as error:
-        if isinstance(error, DocumentError) and error.diagnostics:
-            _report(error.diagnostics, error.documents)
-        else:
-            about = "" if error.names_source else f"`{label}` cannot be imported: "
-            err(f"stubwright: {about}{error}")
+        report_failure(label, error)
     return None
+
+
+def report_failure(label: str, error: SourceError, verb: str = "imported") -> None:
+    """Say why the source `label` cannot be imported, or whatever the verb is."""
+    from stubwright.importers.reading import DocumentError
+
+    if isinstance(error, DocumentError) and error.diagnostics:
+        report(error.diagnostics, error.documents)
+    else:
+        about = "" if error.names_source else f"`{label}` cannot be {verb}: "
+        err(f"stubwright: {about}{error}")
 
 
 def _import(
@@ -307,7 +315,7 @@ def _import(
     if not arguments.output:
         out(text)
     elif problem := write(Path(arguments.output), text, force=arguments.force):
-        _report([problem])
+        report([problem])
         return 1
     notes = [*result.all_notes]
     if result.warnings:
@@ -331,22 +339,30 @@ def write(path: Path, text: str, *, force: bool) -> Diagnostic | None:
 
     try:
         existing = disk.text(path)
-        if existing and existing.strip() and not yamlwriter.is_imported(existing):
+        known = yamlwriter.origin(existing or "")
+        if existing and existing.strip() and known is None:
             help_ = "move or delete it, or choose another file with `-o`"
             return Diagnostic("SW403", "this file was not imported, and is left as it is", Place(str(path)), help_)
-        known = yamlwriter.origin(existing or "")
         if known is not None and known.is_edited and existing != text and not force:
             message = "this file was edited after it was imported, and is left as it is"
             help_ = "move the changes into the `overlay` of a file that includes it, or lose them with `--force`"
             return Diagnostic("SW403", message, Place(str(path)), help_)
         disk.create(path, text)
     except OSError as error:
-        message = f"`{error.filename}` cannot be written: {error.strerror}"
-        return Diagnostic("SW406", message, help="choose another file with `-o`")
+        return describe_unwritable(error)
     return None
 
 
-def _report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+def describe_unwritable(error: OSError) -> Diagnostic:
+    """Return the diagnostic for a file that cannot be written."""
+    from stubwright.diagnostics import Diagnostic
+
+    message = f"`{error.filename}` cannot be written: {error.strerror}"
+    return Diagnostic("SW406", message, help="choose another file with `-o`")
+
+
+def report(diagnostics: Iterable[Diagnostic], documents: Mapping[str, Document] | None = None) -> None:
+    """Print diagnostics, with the documents that show their places."""
     printer = Printer("text", strict=False)
     printer.add(diagnostics, documents)
     printer.close()

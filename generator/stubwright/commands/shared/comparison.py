@@ -27,8 +27,9 @@ _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
 class Version:
     """The old or the new: its name, and the manifest with what shows its places; no manifest where it is wrong.
 
-    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire;
-    `notes` are on how a saved list was read.
+    `is_listed` says that the manifest was made of what a server lists, so that it knows only what goes on the wire, as
+    a contract does; `is_sorted` that the order of its entries is not the server's; `notes` are on how a saved list was
+    read.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Version:
     diagnostics: Sequence[Diagnostic] = ()
     entry: str = ""
     is_listed: bool = False
+    is_sorted: bool = False
     notes: Sequence[str] = ()
 
     @property
@@ -174,14 +176,19 @@ def _read_revision(given: str, other: str) -> Version:
 
 
 def _read_file(name: str, path: str, reader: Reader) -> Version:
-    """Return a manifest, or a saved list of tools, which is a manifest of these tools."""
+    """Return a manifest, or what knows only what is listed: a contract, or the manifest of a saved list of tools."""
+    from stubwright.compile.syntax import yamlwriter
+
     if path.lower().endswith(".json"):
         notes: list[str] = []
         manifest_data = _import_tools(path, reader, notes)
         if manifest_data is not None:
             version = _compile(name, path, _InMemoryFile(path, manifest_data))
             return replace(version, is_listed=True, notes=tuple(notes))
-    return _compile(name, path, reader)
+    version = _compile(name, path, reader)
+    entry = version.documents.get(version.entry)
+    is_contract = entry is not None and yamlwriter.is_locked(entry.text)
+    return replace(version, is_listed=is_contract, is_sorted=is_contract)
 
 
 def _import_tools(path: str, reader: Reader, notes: list[str]) -> bytes | None:

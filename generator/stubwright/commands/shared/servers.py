@@ -168,7 +168,7 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
         raise UsageError("--env is for a command; a URL has no environment")
     from stubwright.importers.live import Endpoint
 
-    return Endpoint(_check_url(url or ""), headers)
+    return Endpoint(check_url(url or ""), headers)
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
@@ -191,7 +191,8 @@ def name(source: Source) -> str:
     return Path(words[0]).name if words else urlsplit(getattr(source, "url", "")).hostname or "server"
 
 
-def _check_url(text: str) -> str:
+def check_url(text: str) -> str:
+    """Return a URL. Raises UsageError if it is not one over HTTP."""
     try:
         parts = urlsplit(text)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -208,9 +209,15 @@ def header(text: str) -> tuple[str, str]:
     # The value may be a secret, so it is never shown.
     if not colon or not key.strip() or not key.strip().isascii():
         raise UsageError("--header takes NAME:VALUE, such as `Authorization: Bearer …`")
-    if not value.isascii() or not value.strip().isprintable():
-        raise UsageError(f"the value of the header `{key.strip()}` has a character that no header can have")
-    return key.strip(), value.strip()
+    return check_header((key.strip(), value.strip()))
+
+
+def check_header(item: tuple[str, str]) -> tuple[str, str]:
+    """Return the name and the value of a header. Raises UsageError, which shows no value."""
+    key, value = item
+    if not value.isascii() or not value.isprintable():
+        raise UsageError(f"the value of the header `{key}` has a character that no header can have")
+    return item
 
 
 def variable(text: str) -> tuple[str, str]:

@@ -44,6 +44,9 @@ _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _CORE_NUMBERS, list("-+
 
 _NOTE = "Imported by stubwright. Import again to replace this file, or delete this line to keep what you write."
 _FIRST_LINES = (f"# {_NOTE}\n", f'{{\n  "x-imported": "{_NOTE}",\n')
+_LOCKED = (
+    "# A contract of an MCP server, by `stubwright lock`. Lock it again to change it: the next line is a digest.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,25 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
 
 
 def is_imported(text: str) -> bool:
-    """Tell whether a file says that it was imported, so that another import may replace it."""
-    return text.replace("\r\n", "\n").startswith(_FIRST_LINES)
+    """Tell whether a file says that it was imported or locked, so that its words are somebody else's."""
+    return text.replace("\r\n", "\n").startswith((*_FIRST_LINES, _LOCKED))
+
+
+def locked(value: Mapping[str, Any]) -> str:
+    """Format the manifest of a contract as the text of a file, which begins with a digest of the rest."""
+    body = manifest(value)
+    return f"{_LOCKED}# {_digest(body)}\n{body}"
+
+
+def is_locked(text: str) -> bool:
+    """Tell whether a file says that it is a contract that `stubwright lock` wrote."""
+    return text.replace("\r\n", "\n").startswith(_LOCKED)
+
+
+def is_intact(text: str) -> bool:
+    """Tell whether a contract is as it was locked: its second line is the digest of what follows."""
+    digest, _, body = text.replace("\r\n", "\n").removeprefix(_LOCKED).partition("\n")
+    return digest == f"# {_digest(body)}"
 
 
 def origin(text: str) -> Origin | None:

@@ -52,7 +52,7 @@ def compare(
             yield change_words(code, _ABOUT, f"`{key}` changed", at("server", key), before.get(key), after.get(key))
         else:
             yield Change(code, "wire", "cosmetic", _ABOUT, f"`{key}` changed", *at("server", key))
-    was, now = _list_capabilities(pair.old), _list_capabilities(pair.new)
+    was, now = list_capabilities(pair.old), list_capabilities(pair.new)
     for name in sorted(was - now):
         yield Change("SW505", "wire", "breaking", _ABOUT, f"the capability `{name}` is gone", *at("server"))
     for name in sorted(now - was):
@@ -128,7 +128,8 @@ def _compare_authorization(was: Any, now: Any, at: tuple[Place, Place]) -> Itera
                 yield Change("SW506", "wire", "may break", _ABOUT, f"`auth.{key}` changed", *places, why)
 
 
-def _list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
+def list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
+    """Return the capabilities that the server of a manifest announces."""
     listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
     announced: set[str] = {section.capability for section, entries in listed.items() if entries}
     if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):

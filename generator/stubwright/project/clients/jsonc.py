@@ -75,6 +75,16 @@ def without_member(text: str, path: Sequence[str], *, comments: bool) -> str:
     return found.removed(parent, path[-1])
 
 
+def read(text: str) -> Any:
+    """Return the value of a text, which may have comments and commas after last entries; None if it is empty.
+
+    Raises:
+        UnfitError: It is not JSON.
+    """
+    found = _read(text, comments=True)
+    return None if found is None else jsontext.parse(found.bare)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class _Text:
     """A text and its tokens: `plain` has no comments, `bare` no commas after last entries, either; all are as long."""

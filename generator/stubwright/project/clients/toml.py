@@ -37,7 +37,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
     """
     import tomlkit
 
-    before = _parsed(text)
+    before = read(text)
     tables = _tables(before, path[0])
     if tables.get(path[1]) == value:
         return text
@@ -53,7 +53,7 @@ def with_table(text: str, path: tuple[str, str], value: Mapping[str, Any]) -> st
 
 def without_table(text: str, path: tuple[str, str]) -> str:
     """Remove a table from a text, which stays as it is if there is none. Raises UnfitError as `with_table` does."""
-    before = _parsed(text)
+    before = read(text)
     tables = _tables(before, path[0])
     if path[1] not in tables:
         return text
@@ -64,7 +64,8 @@ def without_table(text: str, path: tuple[str, str]) -> str:
     return _checked(text, edited, after, path)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
+    """Return the value of a text. Raises UnfitError if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

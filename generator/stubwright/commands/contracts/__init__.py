@@ -1,0 +1,1 @@
+"""Verbs about contracts: what a server lists, as a file that people review."""

@@ -1,0 +1,49 @@
+"""The servers that a client's configuration names, from its file to what `importers.live` reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import servers
+from stubwright.commands.shared.console import UsageError
+from stubwright.compile import source
+from stubwright.compile.syntax.positions import Lines
+from stubwright.importers import live
+from stubwright.importers.reading import DocumentError, SourceError
+from stubwright.project.clients import entries
+from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.files import disk
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from stubwright.importers.live import Source
+    from stubwright.project.clients.entries import Server
+
+
+def read(path: str) -> Mapping[str, Any]:
+    """Return the entries of a client's configuration by name. Raises SourceError."""
+    text = ""
+    try:
+        text = disk.Disk().read(path).decode("utf-8-sig")
+        return entries.find_entries(text, path)
+    except OSError as error:
+        diagnostic = source.unreadable(path, error)
+    except UnicodeDecodeError as error:
+        raise SourceError("it is not in UTF-8") from error
+    except UnfitError as error:
+        diagnostic = Lines(text).diagnostic(path, error.problem)
+    raise DocumentError(diagnostic.message, [diagnostic])
+
+
+def find_source(server: Server, arguments: argparse.Namespace) -> Source:
+    """Return where a server of a configuration is. Raises UsageError, which shows no value."""
+    if server.command:
+        started = servers.start(server.command, arguments)
+        return live.Command(started.words, {**started.environment, **server.variables})
+    headers = dict(map(servers.check_header, server.headers.items()))
+    try:
+        return live.Endpoint(servers.check_url(server.url), headers)
+    except UsageError:
+        raise UsageError("its URL is not one over http or https") from None  # which may hold a secret

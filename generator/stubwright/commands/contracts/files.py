@@ -1,0 +1,75 @@
+"""Files of contracts: their names, and what is never replaced unasked."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from stubwright import paths
+from stubwright.commands.importing import import_
+from stubwright.compile.syntax import yamlwriter
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.importers.contracts import contract
+from stubwright.project.files import disk
+
+if TYPE_CHECKING:
+    from stubwright.importers.contracts.locations import Location
+
+_LONGEST_NAME: Final = 64
+_OTHER_FILE: Final = "move or delete it, or choose another file with `-o`"
+
+
+def make_name(name: str) -> str:
+    """Return the name of a contract's file, which every system allows, by the name of its server."""
+    plain = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
+    if not plain:
+        plain = f"server-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{plain}-server.yaml" if paths.is_device(plain) else f"{plain}.yaml"
+
+
+def refuse_twice(path: str, first: str, second: str) -> Diagnostic:
+    """Return the diagnostic for two servers of one run whose contracts would be the same file."""
+    message = f"this file was just written for `{first}`; `{second}` has the same name"
+    return Diagnostic("SW403", message, Place(path), "lock it by itself, with `-o`")
+
+
+def write(path: str, text: str, location: Location | None, *, force: bool) -> tuple[Diagnostic | None, str]:
+    """Write a contract, unless that would lose something; what is wrong, if anything, and what was done.
+
+    Args:
+        path: The file.
+        text: Its text.
+        location: The server whose contract may be replaced; None for any.
+        force: Whether a contract is replaced although it was edited, or is that of another server.
+
+    Raises:
+        DocumentError: The contract that is there does not say where its server is.
+    """
+    try:
+        existing = disk.text(Path(path)) or ""
+        if existing == text:
+            return None, "up to date"
+        if existing.strip() and (problem := _find_obstacle(path, existing, location, force=force)):
+            return problem, ""
+        disk.create(Path(path), text)
+    except OSError as error:
+        return import_.describe_unwritable(error), ""
+    return None, "locked again" if existing else "locked"
+
+
+def _find_obstacle(path: str, existing: str, location: Location | None, *, force: bool) -> Diagnostic | None:
+    """Return why the text of a file may not be replaced; None if it may be."""
+    if not yamlwriter.is_locked(existing):
+        return Diagnostic("SW403", "this file is not a contract, and is left as it is", Place(path), _OTHER_FILE)
+    if force:
+        return None
+    if not yamlwriter.is_intact(existing):
+        message = "this contract was edited after it was locked, and is left as it is"
+        return Diagnostic("SW403", message, Place(path), "look at the difference, and lose the edits with `--force`")
+    known = None if location is None else contract.read_contract(path, disk.Disk()).location
+    if location is not None and known is not None and known.label != location.label:
+        message = f"this is the contract of another server, `{known.label}`, and is left as it is"
+        return Diagnostic("SW403", message, Place(path), "choose another file with `-o`, or replace it with `--force`")
+    return None

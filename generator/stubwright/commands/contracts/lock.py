@@ -1,0 +1,296 @@
+"""`stubwright lock`: what a server lists, as a file that people review."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import paths
+from stubwright.commands.asking import destinations
+from stubwright.commands.importing import import_
+from stubwright.commands.shared import servers
+from stubwright.commands.shared.console import UsageError, err, out, print_import
+from stubwright.importers.reading import SourceError
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from stubwright.commands.shared.servers import CommandParser
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.contracts.locations import Location
+    from stubwright.importers.deadline import Deadline
+    from stubwright.importers.live import ServerListing, Source
+
+_FOLDER: Final = "contracts"
+_STANDARD_OUTPUT: Final = "-"
+_WRONG: Final = 1
+_NO_ANSWER: Final = 3
+
+_EPILOG: Final = """exit status:
+  0 locked, 1 a file is wrong or in the way, 2 the command line is wrong, 3 no answer from a server
+
+examples:
+  stubwright lock https://example.com/mcp --token "$TOKEN"
+  stubwright lock --env API_KEY -- npx -y @modelcontextprotocol/server-everything
+  stubwright lock specs/weather.yaml -o contracts/weather.yaml
+  stubwright lock --config .mcp.json
+"""
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    import argparse
+
+    lock: CommandParser = verbs.add_parser(
+        "lock",
+        help="write what a server lists into a file that people review",
+        usage="stubwright lock [options] SOURCE…\n"
+        "       stubwright lock [options] --config FILE\n"
+        "       stubwright lock [options] -- COMMAND ARGS…",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    lock.add_argument(
+        "sources", metavar="SOURCE", nargs="*", help="a URL, a manifest, or a saved tools/list result in JSON"
+    )
+    lock.late = "sources"
+    lock.add_argument(
+        "--config",
+        metavar="FILE",
+        type=paths.slashed,
+        help="lock each server that this configuration of a client names, such as .mcp.json: its commands are run",
+    )
+    lock.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=paths.slashed,
+        help=f"where to write; `-` is standard output (default: {_FOLDER}/NAME.yaml, by the server's name)",
+    )
+    lock.add_argument(
+        "--force", action="store_true", help="replace a contract that was edited by hand, or is that of another server"
+    )
+    servers.options(lock)
+    lock.set_defaults(verb=_lock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A server that is to be locked.
+
+    Attributes:
+        label: What people call it.
+        location: Where it is to be found, for the contract.
+        make: Makes its manifest.
+        secrets: What it gets that no contract may hold, each after its name for people.
+        name: What the user's configuration calls it; empty if that does not name it.
+    """
+
+    label: str
+    location: Location
+    make: Callable[[], ImportResult]
+    secrets: tuple[tuple[str, str], ...] = ()
+    name: str = ""
+
+
+class _LeakError(SourceError):
+    """What a server lists holds a secret; the message says which."""
+
+
+def _lock(arguments: argparse.Namespace) -> int:
+    try:
+        targets, status = (_find_targets(arguments), 0) if arguments.config is None else _find_configured(arguments)
+    except SourceError as error:
+        import_.report_failure(arguments.config, error, "read")
+        return _WRONG
+    output: str | None = arguments.output
+    if output is not None:
+        if len(targets) > 1:
+            raise UsageError("-o names one file: lock one server at a time, or leave it out")
+        if output != _STANDARD_OUTPUT and not output.lower().endswith((".yaml", ".yml")):
+            raise UsageError(f"-o is `{output}`; a contract is a .yaml file, or `-` for standard output")
+    written: dict[str, str] = {}
+    return max([status, *(_lock_one(target, arguments, written) for target in targets)])
+
+
+def _find_targets(arguments: argparse.Namespace) -> Sequence[_Target]:
+    """Return what the command line names. Raises UsageError if that is nothing, or an option does not fit."""
+    targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
+    urls = [target for target in targets if destinations.is_url(target)]
+    if arguments.command is not None:
+        if targets:
+            raise UsageError("name sources, or a command after `--`, not both")
+        return [_find_server(None, arguments)]
+    if not targets:
+        raise UsageError("name a server: a URL, a manifest, a saved list, or a command after `--`")
+    if arguments.header and len(urls) != 1:
+        what = "several would get the same secrets" if urls else "here is none"
+        raise UsageError(f"--header and --token are for one URL; {what}")
+    if arguments.env:
+        raise UsageError("--env is for a command after `--`")
+    return [_find_server(target, arguments) if target in urls else _find_file(target) for target in targets]
+
+
+def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[_Target], int]:
+    """Return the servers of a client's configuration, and the exit status for those that cannot be asked.
+
+    Raises:
+        UsageError: An option does not fit.
+        SourceError: The file is wrong.
+    """
+    from stubwright.commands.contracts import configurations
+    from stubwright.project.clients import entries
+
+    if arguments.sources or arguments.command is not None or arguments.header or arguments.env:
+        raise UsageError("--config names servers with all that they need: no other source, --header, --token or --env")
+    targets: list[_Target] = []
+    status = 0
+    for name, entry in configurations.read(arguments.config).items():
+        label = f"`{name}` of {arguments.config}"
+        if entries.is_disabled(entry):
+            err(to_one_line(f"note: {label} is disabled, and was left out"))
+            continue
+        try:
+            server = entries.parse(entry, os.environ)
+            source = configurations.find_source(server, arguments)
+        except (entries.EntryError, UsageError) as error:
+            err(to_one_line(f"stubwright: {label} cannot be locked: {error}"))
+            status = _WRONG
+        else:
+            targets.append(_ask(source, server.variables, arguments, name))
+    if not targets and status == 0:
+        err(to_one_line(f"note: {arguments.config} names no server to lock"))
+    return targets, status
+
+
+def _find_server(url: str | None, arguments: argparse.Namespace) -> _Target:
+    source = servers.of(url, arguments.command, arguments)
+    return _ask(source, dict(map(servers.variable, arguments.env)), arguments)
+
+
+def _ask(source: Source, variables: Mapping[str, str], arguments: argparse.Namespace, name: str = "") -> _Target:
+    """Return a live server as a target.
+
+    Args:
+        source: The server.
+        variables: What its user named: the variables of its command, and others that its command or URL was made of.
+        arguments: The command line.
+        name: What the user's configuration calls it.
+    """
+    from stubwright.importers import live
+    from stubwright.importers.contracts import secrets
+    from stubwright.importers.contracts.locations import Location
+
+    if isinstance(source, live.Command):
+        location = Location.of_command(source.words, variables)
+        values = secrets.list_values("", {}, variables)
+    else:
+        location = Location.of_url(source.url, source.headers, variables)
+        values = secrets.list_values(source.url, source.headers, variables)
+
+    def make() -> ImportResult:
+        deadline: Deadline = servers.deadline(arguments)  # each server has its own time
+        default = name or servers.name(source)
+        return servers.manifest(source, arguments, lambda listed: _make(listed, default), deadline)()
+
+    return _Target(source.label, location, make, tuple(values), name)
+
+
+def _find_file(path: str) -> _Target:
+    from stubwright.importers.contracts.locations import Location
+
+    def make() -> ImportResult:
+        from stubwright.calling import listings
+        from stubwright.commands.shared import comparison
+        from stubwright.compile.syntax import yamlwriter
+        from stubwright.diff.kinds.server import list_capabilities
+        from stubwright.importers.reading import DocumentError
+        from stubwright_runtime.mcp.revisions import REVISIONS
+
+        version = comparison.read(path, "")
+        if version.manifest is None:
+            raise DocumentError("it is wrong", version.diagnostics, version.documents)
+        entry = version.documents.get(version.entry)
+        if entry is not None and yamlwriter.is_locked(entry.text):
+            raise SourceError("it is a contract already")
+        listed = listings.of_manifest(version.manifest, REVISIONS[-1])
+        listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
+        return _make(listed, Path(path).stem, version.notes)
+
+    return _Target(path, Location(file=paths.normal(path)), make)
+
+
+def _make(listed: ServerListing, default_name: str, notes: Sequence[str] = ()) -> ImportResult:
+    from stubwright.importers import servers as manifests
+
+    result = manifests.make_manifest(listed, name=None, default_name=default_name, client=True)
+    others = (note for note in result.notes if note != manifests.UNTRUSTED)
+    return replace(result, notes=(*notes, *others))
+
+
+def _lock_one(target: _Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
+    """Lock a server; the exit status.
+
+    Args:
+        target: The server.
+        arguments: The command line.
+        written: The files of the servers before, with their names for people; gets this one's.
+    """
+    from stubwright.importers.live import UnreachableError
+
+    try:
+        return _lock_or_raise(target, arguments, written)
+    except SourceError as error:
+        if target.name:
+            err(to_one_line(f"stubwright: `{target.name}` of {arguments.config} cannot be locked:"))
+        import_.report_failure(target.label, error, "locked")
+        return _NO_ANSWER if isinstance(error, UnreachableError) else _WRONG
+
+
+def _lock_or_raise(target: _Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
+    from stubwright.commands.contracts import files
+
+    result, text = _write_text(target)
+    if arguments.output == _STANDARD_OUTPUT:
+        out(text)
+    else:
+        name = files.make_name(target.name or str(result.manifest["server"]["name"]))
+        path = arguments.output or f"{_FOLDER}/{name}"
+        problem: Diagnostic | None
+        if path in written:
+            problem, state = files.refuse_twice(path, written[path], target.label), ""
+        else:
+            location = None if arguments.output or target.name else target.location
+            problem, state = files.write(path, text, location, force=arguments.force)
+        if problem is not None:
+            import_.report([problem])
+            return _WRONG
+        written[path] = target.label
+        out(f"{path}: {state}\n")
+    print_import(result.summary, [*result.all_notes, *_note(target, result)])
+    return 0
+
+
+def _write_text(target: _Target) -> tuple[ImportResult, str]:
+    """Return what a server lists, and the text of its contract. Raises SourceError."""
+    from stubwright.compile.syntax import yamlwriter
+    from stubwright.importers.contracts import contract, secrets
+
+    result = target.make()
+    manifest = contract.arrange(result.manifest, target.location)
+    if leak := secrets.find_leak(manifest, target.secrets):
+        raise _LeakError(f"what it lists holds the value of {leak}, which no contract may hold")
+    return result, yamlwriter.locked(manifest)
+
+
+def _note(target: _Target, result: ImportResult) -> Iterator[str]:
+    if result.warnings:
+        word = "warning" if result.warnings == 1 else "warnings"
+        yield f"`stubwright check` has {result.warnings} {word} about what the server says"
+    if not target.location.is_complete:
+        yield "parts of where the server is may be secret, and are `…` in the contract, which does not lead back to it"

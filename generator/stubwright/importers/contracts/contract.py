@@ -1,0 +1,103 @@
+"""A contract: the manifest of what a server lists, in one form only, and what a file of one says when it is read back.
+
+Takes the manifest that an import made; gives the text of the file. The same lists give the same bytes: entries are
+sorted, and keys have one order. Schemas and words stay as the server gave them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.compile import source
+from stubwright.compile.syntax import yamltext, yamlwriter
+from stubwright.diagnostics import Diagnostic, Place, Span
+from stubwright.importers import servers
+from stubwright.importers.contracts.locations import KEY, Location
+from stubwright.importers.reading import DocumentError, read
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stubwright.compile.source import Document, Reader
+
+_DIGEST_LINE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A contract as its file has it.
+
+    Attributes:
+        path: The file.
+        document: Its text and its value.
+        location: Where the server is to be found.
+        edited: What is wrong if its digest does not hold; None if the file is as it was locked.
+    """
+
+    path: str
+    document: Document
+    location: Location
+    edited: Diagnostic | None
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The manifest."""
+        value: Mapping[str, Any] = self.document.value
+        return value
+
+
+def arrange(manifest: Mapping[str, Any], location: Location) -> dict[str, Any]:
+    """Return the manifest of a contract: sorted, for clients alone, with the way to the server."""
+    arranged: dict[str, Any] = {"stubwright": manifest["stubwright"], KEY: location.to_value()}
+    arranged |= {key: value for key, value in manifest.items() if key != "stubwright"}
+    for section in vocabulary.SECTIONS:
+        if section.name in arranged:
+            entries = sorted(arranged[section.name], key=lambda entry: str(entry[section.key]))
+            arranged[section.name] = [_order_keys(entry) for entry in entries]
+    return arranged
+
+
+def _order_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with the keys that MCP does not know sorted, behind the others, which have an order."""
+    known = [key for key in entry if key in servers.KEYS]
+    others = sorted(key for key in entry if key not in servers.KEYS and key != "stubwright")
+    own = [key for key in entry if key == "stubwright"]
+    return {key: entry[key] for key in (*known, *others, *own)}
+
+
+def read_contract(path: str, reader: Reader) -> Contract:
+    """Return the contract in a file.
+
+    Args:
+        path: The file.
+        reader: Where it comes from.
+
+    Raises:
+        DocumentError: It cannot be read, or is not a contract; the diagnostics say where.
+    """
+    document = read(path, reader, yamltext.parse, "a contract in YAML")
+    location = Location.parse(document.value.get(KEY)) if isinstance(document.value, dict) else None
+    if not yamlwriter.is_locked(document.text):
+        problem = Diagnostic(
+            "SW405", "this file is not a contract", Span(path, 1, 1, 1, 2), "write it with `stubwright lock`"
+        )
+        raise DocumentError(problem.message, [problem], {path: document})
+    if location is None:
+        message = f"this contract does not say where its server is: `{KEY}` has one of `url`, `command` and `file`"
+        problem = Diagnostic("SW405", message, Place(path, (KEY,)), "lock the server again")
+        raise DocumentError(problem.message, [problem], {path: document})
+    return Contract(path, document, location, _find_edit(path, document))
+
+
+def _find_edit(path: str, document: source.Document) -> Diagnostic | None:
+    if yamlwriter.is_intact(document.text):
+        return None
+    line = document.text.split("\n")[_DIGEST_LINE - 1].rstrip("\r")
+    return Diagnostic(
+        "SW402",
+        "this contract was edited after it was locked: its digest is another",
+        Span(path, _DIGEST_LINE, 1, _DIGEST_LINE, max(len(line), 1) + 1),
+        "lock the server again, or restore the file",
+    )

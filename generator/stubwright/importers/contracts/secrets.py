@@ -1,0 +1,112 @@
+"""What may be secret in a command, a URL and in what a server lists, so that no contract holds it.
+
+Names say what is secret: a header `Authorization`, an option `--api-key`. Takes and gives text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+HIDDEN: Final = "…"
+"""What stands in place of a secret."""
+
+_SECRET_NAME: Final = re.compile(
+    r"token|secret|passw|passphrase|pwd|credential|cookie|(?:^|[_.-])(?:pass|pat|sig|dsn|keys?)(?:$|[_.-])"
+    r"|(?:api|access|private|signing)keys?$|auth(?!ors?(?:$|[_.-]))",
+    re.IGNORECASE,
+)
+_USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", re.IGNORECASE)
+_QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
+_OPTION: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
+_ASSIGNMENT: Final = re.compile(r"(?P<start>(?:--?)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*)\S.*", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"\b(?:Bearer\s+|Basic\s+|gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|eyJ|AKIA)[\w.~+/=-]{10,}"
+)
+"""What GitHub, GitLab, Slack and others begin their tokens with, and JWTs."""
+
+_SHORTEST: Final = 4  # shorter values are in many words by chance
+_SHORTEST_LISTED: Final = 8
+
+
+def hide_in_url(text: str) -> str:
+    """Return a text in which no URL has a user, a password or a query."""
+    return _QUERY.sub(rf"\1?{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
+
+
+def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words of a command, with `${NAME}` for the value of a variable, and `…` for other secrets.
+
+    Args:
+        words: The command.
+        variables: The values of its variables.
+    """
+    shown: list[str] = []
+    follows_option = False
+    for word in words:
+        option = _OPTION.fullmatch(word)
+        if follows_option and option is None:
+            hidden = put_names(word, variables)
+            shown.append(hidden if hidden != word else HIDDEN)
+        else:
+            shown.append(_hide_in_word(put_names(word, variables)))
+        follows_option = option is not None and _is_secret(option["name"])
+    return tuple(shown)
+
+
+def put_names(word: str, variables: Mapping[str, str]) -> str:
+    """Return a word with `${NAME}` in place of the values of variables."""
+    for name, value in sorted(variables.items(), key=lambda item: -len(item[1])):
+        if len(value) >= _SHORTEST:
+            word = word.replace(value, f"${{{name}}}")
+    return word
+
+
+def _hide_in_word(word: str) -> str:
+    assignment = _ASSIGNMENT.fullmatch(word)
+    if assignment is not None and _is_secret(assignment["name"]) and "${" not in word:
+        return f"{assignment['start']}{HIDDEN}"
+    return hide_in_url(_TOKEN.sub(HIDDEN, word))
+
+
+def _is_secret(name: str) -> bool:
+    """Tell whether a name is that of a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def list_values(url: str, headers: Mapping[str, str], variables: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the secrets that a server gets, each after its name for people."""
+    parts = urlsplit(url)
+    named = [*headers.items(), *variables.items(), *parse_qsl(parts.query)]
+    for name, value in named:
+        if _is_secret(name):
+            yield from (
+                (name, secret) for secret in dict.fromkeys((value, value.rpartition(" ")[2]))
+            )  # without `Bearer`
+    if parts.password:
+        yield "the password of the URL", unquote(parts.password)
+
+
+def find_leak(value: Any, secrets: Iterable[tuple[str, str]]) -> str | None:
+    """Return the name of a secret that stands in a JSON value; None if there is none."""
+    texts = [*_list_texts(value)]
+    for name, secret in secrets:
+        if len(secret) >= _SHORTEST_LISTED and any(secret in text for text in texts):
+            return name
+    return None
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _list_texts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _list_texts(item)

@@ -1,0 +1,140 @@
+"""The servers that a client's configuration file names, as their client would reach them.
+
+Takes the text of a file in any form of `table`; gives commands and URLs with all that they need, which may be secret.
+`${NAME}` is a variable of the environment, as Claude Code has it, and `${env:NAME}`, as Cursor and VS Code have it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stubwright.compile.syntax.positions import Problem
+from stubwright.project.clients import jsonc, toml
+from stubwright.project.clients.jsonc import UnfitError
+from stubwright.project.clients.table import CLIENTS
+
+_KEYS: Final = tuple(dict.fromkeys(client.key for client in CLIENTS.values()))
+_URLS: Final = ("url", "serverUrl", "httpUrl")
+"""What a URL is called: by most, by Windsurf, and by Gemini CLI."""
+
+_HEADERS: Final = ("headers", "http_headers")
+"""What headers are called: by most, and by Codex."""
+
+_VARIABLE: Final = re.compile(r"\$\{(?:env:)?(?P<name>[^}:]*)(?P<more>:[^}]*)?\}")
+
+
+class EntryError(ValueError):
+    """A server cannot be reached as its entry says; the message says why, for people, and quotes no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server as its client reaches it: by a command, or at a URL.
+
+    `variables` are those of the command, and those that were put in place of a `${NAME}`.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def find_entries(text: str, path: str) -> Mapping[str, Any]:
+    """Return the entries of a file by the names of their servers.
+
+    Args:
+        text: Its text.
+        path: The file, which is in TOML where its name says so.
+
+    Raises:
+        UnfitError: It is not JSON or TOML, or names no servers.
+    """
+    document = toml.read(text) if path.lower().endswith(".toml") else jsonc.read(text)
+    if isinstance(document, dict):
+        for key in _KEYS:
+            if isinstance(document.get(key), dict):
+                entries: Mapping[str, Any] = document[key]
+                return entries
+    keys = ", ".join(f"`{key}`" for key in _KEYS)
+    raise UnfitError(Problem("SW101", f"this file names no servers: it has none of {keys}", 0, 1))
+
+
+def is_disabled(entry: Any) -> bool:
+    """Tell whether a client does not start a server."""
+    return isinstance(entry, dict) and (entry.get("disabled") is True or entry.get("enabled") is False)
+
+
+def parse(entry: Any, environment: Mapping[str, str]) -> Server:
+    """Return the server of an entry.
+
+    Args:
+        entry: What the file says.
+        environment: Where variables are looked up.
+
+    Raises:
+        EntryError: It has neither a command nor a URL, or needs something that is not known here.
+    """
+    if not isinstance(entry, dict):
+        raise EntryError("its entry is not an object")
+    used: dict[str, str] = {}
+    if "command" in entry:
+        if entry.get("cwd") not in (None, "", "."):
+            raise EntryError("its command runs in a folder of its own (`cwd`); lock it from there, with `-- COMMAND`")
+        words = _expand_all([entry["command"], *_get_list(entry, "args")], environment, used)
+        own = _expand_values(_get_mapping(entry, "env"), environment, used)
+        return Server(command=tuple(words), variables={**used, **own})
+    url = next((entry[key] for key in _URLS if key in entry), None)
+    if url is None:
+        raise EntryError("its entry has neither a `command` nor a `url`")
+    headers: dict[str, str] = {}
+    for key in _HEADERS:
+        headers |= _expand_values(_get_mapping(entry, key), environment, used)
+    if "bearer_token_env_var" in entry:  # of Codex
+        headers["Authorization"] = f"Bearer {_look_up(str(entry['bearer_token_env_var']), environment)}"
+    return Server(url=_expand_all([url], environment, used)[0], headers=headers, variables=used)
+
+
+def _get_list(entry: Mapping[str, Any], key: str) -> list[Any]:
+    value = entry.get(key) or []
+    if not isinstance(value, list):
+        raise EntryError(f"its `{key}` is not a list")
+    return value
+
+
+def _get_mapping(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = entry.get(key) or {}
+    if not isinstance(value, dict):
+        raise EntryError(f"its `{key}` is not an object")
+    return value
+
+
+def _expand_values(values: Mapping[str, Any], environment: Mapping[str, str], used: dict[str, str]) -> dict[str, str]:
+    return dict(zip(values, _expand_all([*values.values()], environment, used), strict=True))
+
+
+def _expand_all(texts: list[Any], environment: Mapping[str, str], used: dict[str, str]) -> list[str]:
+    """Return texts with the values of variables, which `used` gets."""
+
+    def get_value(found: re.Match[str]) -> str:
+        default = (found["more"] or "").startswith(":-")
+        if found["more"] and not default:
+            raise EntryError(f"its client asks for `{found[0]}`, which is not known here")
+        value = environment.get(found["name"]) if default else _look_up(found["name"], environment)
+        if value is None:
+            return found["more"][2:]
+        used[found["name"]] = value
+        return value
+
+    if not all(isinstance(text, str) for text in texts):
+        raise EntryError("its entry has a value that is not a string")
+    return [_VARIABLE.sub(get_value, text) for text in texts]
+
+
+def _look_up(name: str, environment: Mapping[str, str]) -> str:
+    if name not in environment:
+        raise EntryError(f"it needs the variable `{name}`, which is not set here")
+    return environment[name]
