@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .connections import Connection
+from .targets import resolve_target
 
 if TYPE_CHECKING:
     from .connections import Connections
@@ -42,6 +43,12 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
-        """Note that a head has ended."""
+        """Note that a head has ended, and for which host it is; one that leaves this open is refused (RFC 9112, 3.2).
+
+        Raises:
+            UnclearHostError: It does; httptools passes it on as an error of the request, which is answered 400.
+        """
         self._is_in_head = False
+        version = self.parser.get_http_version().encode()
+        self.url, self.headers[:] = resolve_target(self.url, version, self.headers)
         super().on_headers_complete()

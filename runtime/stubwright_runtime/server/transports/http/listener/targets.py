@@ -1,0 +1,52 @@
+"""Which host a request is for (RFC 9112, 3.2).
+
+Takes the target of a request, its version and its headers, as a parser gives them; gives the same with one Host, which
+is what everything behind it judges.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)((?:[/?][^#]*)?)", re.IGNORECASE)
+"""A target with a host; users have no place in it (RFC 9110, 4.2.4)."""
+
+_HOST: Final = b"host"
+_SERVER: Final = b"*"
+"""The target of a request about the server itself."""
+
+
+class UnclearHostError(ValueError):
+    """A request that leaves open which host it is for."""
+
+
+def resolve_target(
+    target: bytes, version: bytes, headers: Sequence[tuple[bytes, bytes]]
+) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """Return the path and the query of a target, and the headers with the host that the request is for.
+
+    A target with a host of its own is for that one, whatever the header Host says (RFC 9112, 3.2.2).
+
+    Args:
+        target: The target of the request line, as it came.
+        version: The version of HTTP, such as `1.1`.
+        headers: The headers, with names in small letters.
+
+    Raises:
+        UnclearHostError: There are several Host headers, or none in HTTP/1.1 (RFC 9112, 3.2); or the target is no
+            path and no URL.
+    """
+    hosts = sum(name == _HOST for name, _ in headers)
+    if hosts > 1 or (hosts == 0 and version == b"1.1"):
+        raise UnclearHostError(f"{hosts} Host headers")
+    if target.startswith(b"/") or target == _SERVER:
+        return target, [*headers]
+    match = _ABSOLUTE.fullmatch(target)
+    if match is None:
+        raise UnclearHostError("the target is no path and no URL")
+    rest = match[2] if match[2].startswith(b"/") else b"/" + match[2]
+    return rest, [(_HOST, match[1]), *((name, value) for name, value in headers if name != _HOST)]
