@@ -21,7 +21,7 @@ class _Parser(h11.Connection):
         """Return the next part of a request.
 
         Raises:
-            RemoteProtocolError: It is no valid HTTP, or leaves open which host it is for.
+            h11.RemoteProtocolError: It is no valid HTTP, or leaves open which host it is for.
         """
         event = super().next_event()
         if not isinstance(event, h11.Request) or event.target.startswith(b"/"):  # h11 sees to it that there is one Host
