@@ -1,6 +1,6 @@
-"""A mock server for a manifest: the real generated server, with handlers that need no logic.
+"""A mock server for a manifest: the runtime of generated servers, with handlers that need no logic.
 
-Takes a lowered manifest; compiles it into a temporary folder, runs it from there, and takes the folder away again.
+Takes a lowered manifest; writes it into a temporary folder, serves it from there, and takes the folder away again.
 Nothing is written into the project.
 """
 
@@ -17,16 +17,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic_core import to_json
+
+from stubwright import naming
 from stubwright.codegen import surface
-from stubwright.codegen.source.literals import literal
-from stubwright.compile import pipeline
+from stubwright.mock.package import ROWS
 from stubwright.project.files import disk
 
 if TYPE_CHECKING:
     from stubwright import ir
 
-_LEFT_OUT: Final = frozenset({"auth", "bind", "handles", "http", "policy"})
-"""Our keys that do not apply to a mock: it has no limits, needs no authorization, and calls no API."""
+_LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "handles", "http", "policy"})
+"""Our keys that do not apply to a mock: it has no limits, needs no authorization, calls no API, and asks nothing."""
 
 _STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -49,7 +51,7 @@ def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
         folder = Path(name)
         mocked = _remove_policies(manifest)
         _write(folder, mocked, seed)
-        handlers = f"{mocked.package}.mock:HANDLERS"
+        handlers = f"{mocked.package}:HANDLERS"
         # -P: neither the working folder nor what lies in it hides a module of the server.
         command = [sys.executable, "-P", "-m", mocked.package, "--handlers", handlers, *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -94,15 +96,53 @@ def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
-    for artifact in pipeline.generate(manifest):
-        disk.write(folder / artifact.path, artifact.data)
-    methods = {method.name: (method.role, method.key) for method in surface.handler_methods(manifest)}
-    disk.create(
-        folder / manifest.package / "mock.py",
-        "from stubwright.mock.handlers import make_handlers\nfrom .registry import TOOLS\nHANDLERS ="
-        f" make_handlers(TOOLS, {literal(methods)}, seed={seed:d},"
-        f" in_json={literal(_find_json_resources(manifest))})\n",
-    )
+    """Write a package without models, which nothing of a mock needs; making them takes most of the time of a build."""
+    home = folder / manifest.package
+    rows = {
+        "tools": [{"name": tool.name, "method": tool.names.method} for tool in manifest.tools],
+        "resources": [{"uri": each.key, "method": _find_method(each)} for each in manifest.resources],
+        "templates": [
+            {"uri": each.key, "method": each.names.method, "completes": _find_completion(each)}
+            for each in manifest.templates
+        ],
+        "prompts": [
+            {"name": each.key, "method": _find_method(each), "completes": _find_completion(each)}
+            for each in manifest.prompts
+        ],
+        "methods": {method.name: (method.role, method.key) for method in surface.handler_methods(manifest)},
+        "json": _find_json_resources(manifest),
+        "seed": seed,
+    }
+    for path, data in manifest.files.items():
+        disk.write(home / path, data)
+    disk.write(home / "manifest.json", to_json(manifest.document))
+    disk.write(home / ROWS, to_json(rows))
+    disk.create(home / "__init__.py", _MODULE)
+    disk.create(home / "__main__.py", _PROGRAM)
+
+
+_MODULE: Final = """from pathlib import Path
+
+from stubwright.mock.package import load
+
+PACKAGE, HANDLERS = load(__name__, Path(__file__).parent)
+"""
+_PROGRAM: Final = """from stubwright_runtime.generated import main
+
+from . import PACKAGE
+
+main(PACKAGE)
+"""
+
+
+def _find_method(primitive: ir.Primitive) -> str | None:
+    """Return the handlers' method of a resource or a prompt; `None` if the manifest has its content."""
+    return primitive.names.method if primitive.handled else None
+
+
+def _find_completion(primitive: ir.Primitive) -> str | None:
+    """Return the handlers' method that completes its arguments; `None` if none does."""
+    return naming.completion(primitive.names) if primitive.completes else None
 
 
 def _find_json_resources(manifest: ir.Manifest) -> list[str]:
