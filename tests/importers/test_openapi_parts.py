@@ -49,6 +49,42 @@ def test_parts_that_exclude_each_other_are_one_object_that_is_closed(whole: dict
     assert any("forbid each other's properties" in note for note in made.notes)
 
 
+def body_of(tmp_path: Path, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The schema of the arguments of a tool whose body is `allOf` these."""
+    body = {"required": True, "content": {"application/json": {"schema": {"allOf": [*parts], **more}}}}
+    document = {
+        "servers": [{"url": "https://h.example"}],
+        "paths": {"/x": {"post": {"operationId": "send", "requestBody": body}}},
+    }
+    schema: dict[str, Any] = imported(tmp_path, document).manifest["tools"][0]["inputSchema"]
+    return schema
+
+
+def named(**schema: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"name": {"type": "string", **schema}}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "more"),
+    [
+        ([named(minLength=2), named(maxLength=4)], {}),
+        ([named(minLength=2, maxLength=4), named(description="A name.", minLength=2, maxLength=4)], {}),
+        ([named(minLength=2)], named(maxLength=4)),
+    ],
+)
+def test_what_two_parts_say_of_a_property_holds(
+    parts: list[dict[str, Any]], more: dict[str, Any], tmp_path: Path
+) -> None:
+    """If they say the same, it is an argument; otherwise the body is one, with both."""
+    schema = body_of(tmp_path, *parts, **more)
+    is_flat = "name" in schema["properties"]
+    assert is_flat == (parts[-1]["properties"]["name"].get("description") is not None)
+    validator = Validator(schema)
+    for name, fits in {"ab": True, "a": False, "abcde": False}.items():
+        value = {"name": name} if is_flat else {"body": {"name": name}}
+        assert (validator.find_errors(value) == []) == fits, name
+
+
 SIZED: dict[str, Any] = {**SIZE, "required": ["size"]}
 WEIGHT: dict[str, Any] = {"type": "object", "properties": {"weight": {"type": "number"}}, "required": ["weight"]}
 

@@ -17,12 +17,14 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright import naming
 from stubwright.diagnostics.suggestions import shorten
 from stubwright.importers.openapi.documents import Located, UnsupportedError
 from stubwright.jsonschema.dialects import DRAFT_2020_12 as DIALECT
+from stubwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,6 +36,7 @@ Side: TypeAlias = Literal["request", "response"]
 """Whether a schema is for what the API takes or for what it gives."""
 
 _ANNOTATIONS = ("title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples")
+_WORDS: Final = frozenset({"title", "description", "example", "examples", "deprecated"})
 _UNSERVED = ("$id", "$dynamicRef", "$recursiveRef")
 _LEFT_OUT = frozenset({"$schema", "$anchor", "$dynamicAnchor", "$vocabulary", "$comment", "$defs", "$ref"})
 _COPIED = (DIALECT.keywords | {"discriminator"}) - _LEFT_OUT
@@ -213,12 +216,13 @@ class Schemas:
         is_closed = additional is not None and additional.value is False
         if "allOf" in value and ((additional is not None and not is_closed) or not all(flats)):
             return None
-        properties = {name: schema for flat in flats if flat for name, schema in flat.properties.items()}
-        required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
-        for name, schema in self.documents.entries(at, "properties"):
-            if name in properties and properties[name].value != schema.value:
+        properties: dict[str, Located] = {}
+        parts = [*(flat.properties.items() for flat in flats if flat), self.documents.entries(at, "properties")]
+        for name, schema in chain.from_iterable(parts):
+            if name in properties and not _is_same(properties[name].value, schema.value):
                 return None
             properties[name] = schema
+        required = {name for flat in flats if flat for name in flat.required} | _to_strings(value.get("required"))
         for flat in flats:
             if flat is None or (flat.additional is not None and flat.additional.value is not False and len(flats) > 1):
                 return None  # what one part restricts, another may name
@@ -291,6 +295,15 @@ def _find_restrictions(value: Mapping[str, Json]) -> set[str]:
     """Return the keys of a schema that restrict what is valid."""
     notes = {*_ANNOTATIONS, "discriminator", "example", "nullable", "minProperties"}
     return {key for key in value if (key in _COPIED or key in _LEFT_OUT) and key not in notes}
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    """Tell whether two schemas of a property accept the same, as far as their text shows."""
+    return are_equal(_without_words(one), _without_words(other))
+
+
+def _without_words(schema: Json) -> Json:
+    return {key: value for key, value in schema.items() if key not in _WORDS} if isinstance(schema, dict) else schema
 
 
 def _to_strings(value: Json) -> set[str]:
