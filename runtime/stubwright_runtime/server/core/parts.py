@@ -165,7 +165,8 @@ class Host:
         return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
-        """Return what a handler gets as `ctx`: a class of its own where the manifest declares questions, or handles.
+        """Return what a handler gets as `ctx`: a class of its own where the manifest declares questions, handles or
+        pages.
 
         Args:
             request: The request.
@@ -175,7 +176,7 @@ class Host:
         """
         kind, more = Context, request.more
         questions = extension.get("ask")
-        if questions or "handles" in extension:
+        if questions or "handles" in extension or "paginate" in extension:
             kind = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")
         if questions:
             more = {**more, "_questions": questions}
