@@ -25,7 +25,8 @@ _CONNECTING: Final = (
 )
 _AROUND: Final = ("HandlerCall", "Proceed")
 _CONTENT: Final = "ToolContent"
-_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT})
+_PAGES: Final = "PageRequest"
+_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT, _PAGES})
 """These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""
 
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
@@ -69,6 +70,8 @@ def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
             yield from _PARTS[part]
         if manifest.handles:
             yield from _HANDLES
+        if any(tool.paginate for tool in manifest.tools):
+            yield _PAGES
     if "client" in manifest.emit:
         yield from _CLIENT
         yield from _CONNECTING
@@ -78,5 +81,5 @@ def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
             yield from _TASKS
         if any(tool.http.get("output") == "lenient" or "large" in tool.http for tool in manifest.tools):
             yield "DeviatingResult"
-        if any("page" in tool.http for tool in manifest.tools):
+        if any("page" in tool.http or tool.paginate for tool in manifest.tools):
             yield "EndlessPages"

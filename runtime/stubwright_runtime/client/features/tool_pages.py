@@ -215,9 +215,9 @@ class OwnPaged(Generic[P, T, Item]):
 
 
 class PagedBy(Generic[Item]):
-    """The decorator of the method of a tool whose pages have items of a name of their own: `PagedBy["Book"]("books")`.
+    """The decorator of the method of a tool whose pages have items of a name of their own: `PagedBy("books")`.
 
-    The type stands in quotes, so that a client loads no model before it is used.
+    What `Item` is cannot be inferred from a name: generated code says so by a cast, so that no model is loaded for it.
     """
 
     def __init__(self, items: str) -> None:

@@ -60,13 +60,15 @@ class Paging:
         """Return a result with its next position as a cursor; anything but a text is left to the `outputSchema`.
 
         Raises:
-            ValueError: The position is too long.
+            ValueError: The position is too long, or that of the page itself, so that the pages would have no end.
         """
         position = data.get(NEXT_CURSOR) if is_object(data) else None
         if not isinstance(position, str):
             return data
         if (length := len(position.encode("utf-8", "surrogatepass"))) > _LONGEST:
             raise ValueError(f"the position of the next page has {length:,} bytes; it may have {_LONGEST:,}")
+        if position == self.request.position:
+            raise ValueError(f"the next page begins where this page does, at {position!r}")
         return {**data, NEXT_CURSOR: self._sealing.seal(position, self._call, time.time())}
 
 
