@@ -131,7 +131,8 @@ PAGES = """
 from typing import assert_type
 
 from library_mcp import (
-    LibraryClient, LibraryHandlers, ListBooksContext, ListBooksInput, ListBooksOutput, ListBooksOutputBooks, PageRequest,
+    LibraryClient, LibraryHandlers, ListBooksContext, ListBooksInput, ListBooksOutput, ListBooksOutputBooks,
+    PageRequest,
 )
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -479,3 +480,17 @@ def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     [paris, forecast] = calls(target, [("get_weather", {"location": "Rome"}), ("get_forecast", {"location": "Oslo"})])
     assert paris.structured_content == {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
     assert forecast.structured_content["days"]
+
+
+def test_a_mock_has_one_page_of_everything(tmp_path: Path) -> None:
+    """Otherwise a client that follows the pages would never end."""
+    shutil.copy(ROOT / "tests" / "cases" / "package-of-pages" / "manifest.yaml", tmp_path)
+    command = [*forked.interpreter(), "-m", "stubwright", "mock", str(tmp_path / "manifest.yaml")]
+    target = stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:]))
+    first, loans, again = calls(
+        target, [("list_books", {}), ("list_loans", {"reader": "r"}), ("list_books", {"cursor": "x"})]
+    )
+    assert first.structured_content == {"books": [{"title": "Emma"}], "total": 1}
+    assert list(loans.structured_content) == ["loan-ids"]
+    assert again.is_error
+    assert "Start again without `cursor`" in again.content[0].text
