@@ -25,8 +25,7 @@ _CONNECTING: Final = (
 )
 _AROUND: Final = ("HandlerCall", "Proceed")
 _CONTENT: Final = "ToolContent"
-_PAGES: Final = "PageRequest"
-_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT, _PAGES})
+_YIELDING: Final = frozenset({*_CONNECTING, *_AROUND, _CONTENT})
 """These came when packages already had classes of such names, which keep them; `generated` has the runtime's then."""
 
 _TASKS: Final = ("TaskCancelled", "TaskExpired", "TasksUnsupported", "ToolTask", "ToolTaskState")
@@ -47,6 +46,9 @@ ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingRes
 
 OF_HANDLES: Final = frozenset(_HANDLES)
 """The same where the server keeps state between calls."""
+
+OF_PAGES: Final = frozenset({"PageRequest"})
+"""The same where a tool gives pages."""
 
 
 def exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
@@ -71,7 +73,7 @@ def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
         if manifest.handles:
             yield from _HANDLES
         if any(tool.paginate for tool in manifest.tools):
-            yield _PAGES
+            yield from OF_PAGES
     if "client" in manifest.emit:
         yield from _CLIENT
         yield from _CONNECTING
