@@ -194,8 +194,8 @@ class ClientMethod:
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
     their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
     that this is a page of several, `gives_response` that it stands in the class of responses, and returns one, and
-    `gives_task` the same of tasks. `page_items` has the attribute of a page with its items, if that is not `items` of an
-    imported API, and the decorator's type, which needs `page_names`.
+    `gives_task` the same of tasks. `page_items` has the attribute of a page with its items, unless that is the `items`
+    of an imported API, and the decorator's type, which needs `page_names`.
     """
 
     role: MethodRole

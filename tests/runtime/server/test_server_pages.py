@@ -244,4 +244,6 @@ async def test_a_client_follows_the_pages(package: ModuleType) -> None:
         sizes = [len(page.books) async for page in client.list_books.pages().by_page()]
         assert sizes == [2, 2, 1]
         first = await client.list_books()
+        raw = await client.with_raw_response.list_books(cursor=first.nextCursor)
+        assert raw.parse().books == ["Emma", "Middlemarch"]
         assert [title async for title in client.list_books.pages(cursor=first.nextCursor)] == [*TITLES[2:]]
