@@ -114,7 +114,8 @@ class Tool:
     manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
     `input`, which handlers get, and not in `definition`; `unbound` are those that it leaves to callers although `auth`
     or an API binds them. `has_handles` says that its handler can make and use handles.
-    `aliases` are its old names, as the manifest has them but with prefixes.
+    `aliases` are its old names, as the manifest has them but with prefixes. `paginate` says which property of `output`
+    has the items of a page, and how many these should be; `cursor` is not in `input`: handlers get a position instead.
     """
 
     name: str
@@ -134,16 +135,17 @@ class Tool:
     unbound: tuple[str, ...] = ()
     has_handles: bool = False
     aliases: tuple[Mapping[str, Json], ...] = ()
+    paginate: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def has_context(self) -> bool:
         """Whether its handler gets a context of a class of its own."""
-        return self.has_handles or bool(self.questions)
+        return self.has_handles or bool(self.questions) or bool(self.paginate)
 
     @property
     def sent(self) -> Schema:
-        """The schema of what callers send: `input` without what is bound."""
-        if not self.bound:
+        """The schema of what callers send: `input` without what is bound, and with `cursor` where there are pages."""
+        if not self.bound and not self.paginate:
             return self.input
         return replace(self.input, wire=self.definition["inputSchema"], own=None)
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .server.features.handles import StaleHandle as StaleHandle
     from .server.features.handles import TooManyHandles as TooManyHandles
     from .server.features.handles import UnknownHandle as UnknownHandle
+    from .server.features.paging import PageRequest as PageRequest
     from .server.handlers.content import Content as Content
     from .server.handlers.content import ResourceContents as ResourceContents
     from .server.handlers.content import audio as audio
@@ -111,6 +112,7 @@ else:
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
             ".server.core.context": ("Context",),
             ".server.features.handles": ("Handle", "StaleHandle", "TooManyHandles", "UnknownHandle"),
+            ".server.features.paging": ("PageRequest",),
             ".server.handlers.messages": ("Messages", "assistant", "user"),
             ".server.handlers.returns": ("MaybeAwaitable", "Reply", "Returns"),
             ".state.budget": ("BudgetExceeded",),

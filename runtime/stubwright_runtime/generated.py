@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .client.features.subscriptions import ResourceUpdated as ResourceUpdated
     from .client.features.subscriptions import changes as changes
     from .client.features.tool_pages import EndlessPages as EndlessPages
+    from .client.features.tool_pages import PagedBy as PagedBy
     from .client.features.tool_pages import paged as paged
     from .client.tasks.calls import Tasks as Tasks
     from .client.tasks.calls import ToolTask as ToolTask
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from .server.features.handles import StaleHandle as StaleHandle
     from .server.features.handles import TooManyHandles as TooManyHandles
     from .server.features.handles import UnknownHandle as UnknownHandle
+    from .server.features.paging import PageRequest as PageRequest
     from .server.handlers.content import Content as Content
     from .server.handlers.content import ResourceContents as ResourceContents
     from .server.handlers.content import audio as audio
@@ -124,7 +126,7 @@ else:
             ".client.core.errors": ("CallRefused", "InvalidResult", "ResultTooLarge", "ToolFailed"),
             ".client.features.live": ("list_prompts", "list_resource_templates", "list_resources", "list_tools"),
             ".client.core.options": ("OMIT", "CallEvent", "Omit"),
-            ".client.features.tool_pages": ("EndlessPages", "paged"),
+            ".client.features.tool_pages": ("EndlessPages", "PagedBy", "paged"),
             ".client.features.primitives": ("PrimitivesBinding",),
             ".client.features.questions": ("Question",),
             ".client.core.responses": ("CallResponse", "Responses", "responding", "sharing"),
@@ -154,6 +156,7 @@ else:
                 "TooManyHandles",
                 "UnknownHandle",
             ),
+            ".server.features.paging": ("PageRequest",),
             ".server.main": ("main",),
             ".server.handlers.messages": ("Messages", "assistant", "user"),
             ".server.handlers.returns": ("MaybeAwaitable", "Reply", "Returns"),

@@ -95,8 +95,13 @@ class Tool:
 
     @property
     def has_context(self) -> bool:
-        """Whether its handler gets a `ctx` of its own class: it may ask questions, or uses state handles."""
-        return bool(self.extension.get("ask")) or "handles" in self.extension
+        """Whether its handler gets a `ctx` of its own class: it may ask questions, uses handles, or gives pages."""
+        return bool(self.extension.get("ask")) or "handles" in self.extension or self.is_paginated
+
+    @property
+    def is_paginated(self) -> bool:
+        """Whether its list comes in pages, whose cursors the server seals (`paginate`)."""
+        return "paginate" in self.extension
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -343,6 +348,10 @@ class Package:
     def model(self, module: str, name: str) -> Any:
         """Return a class of a module below `models`."""
         return getattr(importlib.import_module(f"{self.name}.models.{module}"), name)
+
+    def context(self, name: str) -> Any:
+        """Return a class of the module `contexts`."""
+        return getattr(importlib.import_module(f"{self.name}.contexts"), name)
 
     def entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
         """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""

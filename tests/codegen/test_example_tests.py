@@ -93,6 +93,29 @@ def test_each_example_is_a_test(tmp_path: Path) -> None:
     assert (tmp_path / "said").read_text() == "x"
 
 
+def test_an_exact_output_needs_no_cursor(tmp_path: Path) -> None:
+    books = {"type": "object", "properties": {"books": {"type": "array", "items": {"type": "string"}}}}
+    examples = [
+        {"name": name, "input": {}, "output": {"books": titles}, "exact": True}
+        for name, titles in (("right", ["Emma"]), ("wrong", ["Dune"]))
+    ]
+    ours = {"paginate": {"items": "books", "size": 1}, "examples": examples}
+    value = manifest([tool("list_books", outputSchema=books, annotations=READ_ONLY, stubwright=ours)])
+    value["python"] = {"handlers": "books:Books"}
+    (tmp_path / "books.py").write_text(
+        "class Books:\n"
+        "    async def list_books(self, args, ctx):\n"
+        "        return {'books': ['Emma', 'Dune'][: ctx.page.size], 'nextCursor': 'Emma'}\n"
+    )
+    status, said = run(tmp_path, value)
+    assert status == 1, said
+    assert re.findall(r"test_example\[list_books: (.+?)\] (\w+)", said)[:2] == [
+        ("right", "PASSED"),
+        ("wrong", "FAILED"),
+    ]
+    assert "nextCursor" not in said
+
+
 @pytest.mark.parametrize(("output", "fine"), [({"n": 1}, True), ({"n": 1.0}, True), ({"n": 2}, False)])
 def test_an_exact_output_is_compared(output: Any, fine: bool, tmp_path: Path) -> None:
     status, said = run(tmp_path, case({"name": "one", "input": {"n": 1}, "output": output, "exact": True}))

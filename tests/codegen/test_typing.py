@@ -127,6 +127,60 @@ async def wrong(client: TasksClient) -> None:
 """
 
 
+PAGES = """
+from typing import assert_type
+
+from library_mcp import (
+    LibraryClient, LibraryHandlers, ListBooksContext, ListBooksInput, ListBooksOutput, ListBooksOutputBooks,
+    PageRequest,
+)
+
+
+class Library(LibraryHandlers):
+    async def list_books(self, args: ListBooksInput, ctx: ListBooksContext) -> ListBooksOutput:
+        assert_type(ctx.page, PageRequest)
+        assert_type(ctx.page.position, str | None)
+        books = [ListBooksOutputBooks(title="Emma")] * ctx.page.size
+        return ListBooksOutput(books=books, nextCursor=ctx.page.position)
+
+
+async def right(client: LibraryClient) -> None:
+    async for book in client.list_books.pages(genre="novel"):
+        assert_type(book, ListBooksOutputBooks)
+    async for page in client.list_books.pages().by_page():
+        assert_type(page, ListBooksOutput)
+    assert_type([name async for name in client.list_names.pages()], list[str | None])
+    assert_type((await client.list_books(cursor="x")).nextCursor, str | None)
+
+
+async def wrong(client: LibraryClient) -> None:
+    client.list_books.pages(gender="novel")  # error
+    client.list_books.pages(genre=7)  # error
+    print((await client.list_books()).next)  # error
+
+
+def positions(args: ListBooksInput, ctx: ListBooksContext) -> int:
+    return args.cursor or ctx.page.position  # error
+"""
+
+
+def pages(folder: Path) -> None:
+    """Make the package that `pages.py` uses."""
+    book = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    tools = [
+        packages.tool(
+            name,
+            {"genre": {"type": "string"}},
+            outputSchema={"type": "object", "properties": {items: {"type": "array", "items": of}}, "required": [items]},
+            stubwright={"paginate": {"items": items, "size": 2}},
+        )
+        for name, items, of in (("list_books", "books", book), ("list_names", "names", {"type": ["string", "null"]}))
+    ]
+    tools[0]["inputSchema"]["additionalProperties"] = False
+    packages.generate(folder, packages.manifest(tools, name="library"))
+    (folder / "pages.py").write_text(PAGES)
+
+
 def tasks(folder: Path) -> None:
     """Make the package that `tasks.py` uses."""
     schema = {"type": "object", "properties": {"order_id": {"type": "string"}, "express": {"type": "boolean"}}}
@@ -151,9 +205,10 @@ def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: p
     (folder / "wrong.py").write_text(WRONG)
     (folder / "defaults.py").write_text(defaults())
     tasks(folder)
+    pages(folder)
     config = {
         "extraPaths": [str(ROOT / "generated")],
-        "strict": ["right.py", "wrong.py", "defaults.py", "tasks.py", "tasks_mcp"],
+        "strict": ["right.py", "wrong.py", "defaults.py", "tasks.py", "tasks_mcp", "pages.py", "library_mcp"],
     }
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
     command = [*mypy, "--no-error-summary"]
@@ -163,7 +218,7 @@ def checked(request: pytest.FixtureRequest, mypy: list[str], tmp_path_factory: p
             pytest.skip("pyright is not installed")
         command = [str(found), "--pythonpath", sys.executable]
     env = {**os.environ, "MYPYPATH": str(ROOT / "generated")}
-    files = ["right.py", "wrong.py", "defaults.py", "tasks.py", "tasks_mcp"]
+    files = ["right.py", "wrong.py", "defaults.py", "tasks.py", "tasks_mcp", "pages.py", "library_mcp"]
     done = subprocess.run([*command, *files], cwd=folder, env=env, capture_output=True, text=True, check=False)
     return Checked(done.stdout + done.stderr)
 
@@ -183,7 +238,7 @@ class Checked:
 def test_right_handlers_pass(checked: Checked) -> None:
     assert checked.lines("right.py") == set(), checked.printed
     errors = [line for line in checked.printed.splitlines() if re.search(r"rror: |- error", line)]
-    assert [line for line in errors if not re.search(r"(wrong|tasks)\.py:", line)] == []
+    assert [line for line in errors if not re.search(r"(wrong|tasks|pages)\.py:", line)] == []
 
 
 def test_wrong_handlers_are_found(checked: Checked) -> None:
@@ -194,6 +249,11 @@ def test_wrong_handlers_are_found(checked: Checked) -> None:
 def test_tasks_are_typed_as_their_methods(checked: Checked) -> None:
     expected = {number for number, line in enumerate(TASKS.splitlines(), 1) if line.endswith("# error")}
     assert checked.lines("tasks.py") == expected, checked.printed
+
+
+def test_pages_are_typed_by_their_items(checked: Checked) -> None:
+    expected = {number for number, line in enumerate(PAGES.splitlines(), 1) if line.endswith("# error")}
+    assert checked.lines("pages.py") == expected, checked.printed
 
 
 @pytest.mark.parametrize("folder", [ROOT / "generated", *sorted(ROOT.glob("tests/cases/*/expected"))], ids=str)

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -479,3 +480,33 @@ def test_the_weather_server_is_mocked(tmp_path: Path) -> None:
     [paris, forecast] = calls(target, [("get_weather", {"location": "Rome"}), ("get_forecast", {"location": "Oslo"})])
     assert paris.structured_content == {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
     assert forecast.structured_content["days"]
+
+
+def test_a_mock_has_one_page_of_everything(tmp_path: Path) -> None:
+    """Otherwise a client that follows the pages would never end."""
+    shutil.copy(ROOT / "tests" / "cases" / "package-of-pages" / "manifest.yaml", tmp_path)
+    command = [*forked.interpreter(), "-m", "stubwright", "mock", str(tmp_path / "manifest.yaml")]
+    target = stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:]))
+    first, loans, again = calls(
+        target, [("list_books", {}), ("list_loans", {"reader": "r"}), ("list_books", {"cursor": "x"})]
+    )
+    assert first.structured_content == {"books": [{"title": "Emma"}], "total": 1}
+    assert list(loans.structured_content) == ["loan-ids"]
+    assert again.is_error
+    assert "Start again without `cursor`" in again.content[0].text
+
+
+def test_tools_with_contexts_of_their_own_are_mocked(tmp_path: Path) -> None:
+    """They ask their callers, or give pages: a mock asks nothing, and gives one page."""
+    output = {"type": "object", "properties": {"books": {"type": "array", "items": {"type": "string"}}}}
+    form = {"properties": {"name": {"type": "string"}}, "type": "object"}
+    tools = [
+        tool("list_books", {}, outputSchema=output, stubwright={"paginate": {"items": "books", "size": 2}}),
+        tool("greet", {}, outputSchema=output, stubwright={"ask": {"who": {"message": "Who?", "schema": form}}}),
+    ]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest(tools)))
+    (tmp_path / "tmp").mkdir()
+    for answer in calls(stdio(tmp_path), [("list_books", {}), ("greet", {})]):
+        assert not answer.is_error, answer
+        assert valid(output, answer.structured_content)
+        assert "nextCursor" not in answer.structured_content

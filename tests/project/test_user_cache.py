@@ -338,6 +338,9 @@ def test_a_kept_module_only_declares(line: str) -> None:
         ('@deprecated("x")', '@deprecated(print("x"))'),
         ('@deprecated("x")', "@_runtime.main"),
         ('@deprecated("x")', "@_runtime.paged()"),
+        ('@deprecated("x")', '@_cast("_runtime.PagedBy[print()]", _runtime.PagedBy("a"))'),
+        ('@deprecated("x")', '@_cast("_runtime.PagedBy[A]", _runtime.PagedBy(print()))'),
+        ('@deprecated("x")', '@_cast("_runtime.PagedBy[A]", print("a"))'),
         ("= OMIT", "= print()"),
         ("a: str", "a: print()"),
         ("a: str", "a: 'print()'"),
@@ -355,5 +358,7 @@ def test_a_kept_method_only_calls_the_client(old: str, new: str) -> None:
     inspection.method(METHOD)
     inspection.method(METHOD.replace('@deprecated("x")', "@_runtime.paged"))
     inspection.method(METHOD.replace('@deprecated("x")', "@_runtime.started"))
+    paged = """@_cast("_runtime.PagedBy[A | Literal['a b'] | None]", _runtime.PagedBy("a"))"""
+    inspection.method(METHOD.replace('@deprecated("x")', paged))
     with pytest.raises(ValueError, match=r"code|call the client|not a method"):
         inspection.method(METHOD.replace(old, new, 1))

@@ -7,14 +7,14 @@ package holds reads it here, never in generated text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from stubwright import ir, naming
 from stubwright.codegen.source.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
 from stubwright.codegen.source.literals import literal
-from stubwright.pycode import Code, Name, code, join
+from stubwright.pycode import Code, Name, code, join, trusted
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ class ClientMethod:
     An argument that is a list itself has the entries of a dictionary. `by_name` says that its parameters are given by
     their names alone, `gives_model` that it returns a model, `gives_content` the content of a result, `gives_pages`
     that this is a page of several, `gives_response` that it stands in the class of responses, and returns one, and
-    `gives_task` the same of tasks.
+    `gives_task` the same of tasks. `page_items` has the attribute of a page with its items, unless that is the `items`
+    of an imported API, and the decorator's type, which needs `page_names`.
     """
 
     role: MethodRole
@@ -210,6 +211,8 @@ class ClientMethod:
     gives_model: bool = False
     gives_content: bool = False
     gives_pages: bool = False
+    page_items: tuple[str, str] | None = None
+    page_names: frozenset[Name] = frozenset()
     gives_response: bool = False
     gives_task: bool = False
 
@@ -233,7 +236,7 @@ class ClientMethod:
     def names(self) -> frozenset[Name]:
         """The names that its signature needs, but for builtins and defaults."""
         returned = frozenset[Name]() if self.gives_model or self.gives_content else self.returns.names
-        return returned.union(*(parameter.type.names for parameter in self.parameters))
+        return returned.union(self.page_names, *(parameter.type.names for parameter in self.parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +275,13 @@ def of(
         classes: The classes of its models.
         enumerations: The types of its shared enumerations.
     """
-    calls = [tool_method(tool, *parameters[tool.name]) for tool in manifest.tools]
+    classes = tuple(classes)
+    calls = [tool_method(tool, *parameters[tool.name], classes) for tool in manifest.tools]
     calls += [method for primitive in _primitives(manifest) for method in primitive_methods(primitive)]
     return Surface(
         handlers=handler_methods(manifest) if "server" in manifest.emit else (),
         client=tuple(calls) if "client" in manifest.emit else (),
-        classes=tuple(classes),
+        classes=classes,
         enumerations=tuple(enumerations),
     )
 
@@ -304,6 +308,10 @@ def _tool_handler(tool: ir.Tool) -> HandlerMethod:
     if tool.unbound:
         names = ", ".join(f"``{name}``" for name in tool.unbound)
         doc = f"{doc}\n\nNot bound here: {names}. The caller chooses {'it' if len(tool.unbound) == 1 else 'them'}."
+    if tool.paginate:
+        doc = (
+            f"{doc}\n\n``ctx.page`` is the page that is asked for; return where the next one starts as ``nextCursor``."
+        )
     return HandlerMethod(
         role="tool",
         key=tool.name,
@@ -395,16 +403,21 @@ def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
 # --- Client ---
 
 
-def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None) -> ClientMethod:
+def tool_method(
+    tool: ir.Tool, parameters: Sequence[Argument], extra: Type | None = None, classes: Iterable[Class] = ()
+) -> ClientMethod:
     """Return a tool as a method of the client.
 
     Args:
         tool: The tool.
         parameters: Those that its models have.
         extra: The type of the values of other arguments that its schema allows; None if it allows none.
+        classes: Those of its models, or more.
     """
     output = naming.output_class(tool.names) if tool.output is not None else None
     parameters = [parameter for parameter in parameters if parameter.wire not in tool.bound]
+    if tool.paginate:
+        parameters.append(_cursor(tool, {parameter.name for parameter in parameters}))
     sent = tuple(code("{}: {}", literal(parameter.wire), parameter.name) for parameter in parameters)
     described = [(parameter.name, parameter_doc(parameter.doc, parameter.default)) for parameter in parameters]
     rest_name = naming.free(Name("extra"), {each.name for each in parameters})
@@ -412,8 +425,10 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | Non
     if rest is not None:
         described.append((rest.name, _EXTRA))
     doc = tool_doc(tool)
-    if "page" in tool.http:
+    gives_pages = "page" in tool.http or bool(tool.paginate)
+    if gives_pages:
         doc = f"{doc}\n\nThis is one page; ``{tool.names.method}.pages(…)`` gives the items of all."
+    page = _page_items(tool, classes) if tool.paginate else None
     return ClientMethod(
         role="tool",
         name=tool.names.method,
@@ -435,8 +450,28 @@ def tool_method(tool: ir.Tool, parameters: Sequence[Argument], extra: Type | Non
         place=tool.place,
         gives_model=output is not None,
         gives_content=output is None,
-        gives_pages="page" in tool.http,
+        gives_pages=gives_pages,
+        page_items=None if page is None else (str(page[0]), f"_runtime.PagedBy[{page[1].text}]"),
+        page_names=frozenset() if page is None else page[1].names,
     )
+
+
+def _cursor(tool: ir.Tool, taken: Collection[Name]) -> Argument:
+    """Return the argument that says where a page starts, which handlers do not get."""
+    schema = tool.sent.wire["properties"][vocabulary.CURSOR]
+    name = naming.free(Name(vocabulary.CURSOR), taken)
+    return Argument(vocabulary.CURSOR, name, STR, False, False, schema["description"], None)
+
+
+def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
+    """Return the attribute of a page that has its items, and the type of one."""
+    output = next(each for each in classes if each.name == naming.output_class(tool.names))
+    field = next(each for each in output.fields if each.wire == tool.paginate["items"])
+    lists = (str(choice) for choice in field.type.choices)
+    inner = next((text[len("list[") : -1] for text in lists if text.startswith("list[")), None)
+    if inner is None:
+        return field.name, ANY
+    return field.name, replace(field.type, text=trusted(inner), choices=(trusted(inner),))
 
 
 _EXTRA = "Other arguments that the schema allows, by their names on the wire."

@@ -119,7 +119,8 @@ def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
 
 def _is_changed(tool: Declared) -> bool:
     """Tell whether a tool goes on the wire with other schemas than it is written with."""
-    return bool(tool.extension.get("bind")) or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
+    changes = bool(tool.extension.get("bind") or tool.extension.get("paginate"))
+    return changes or not shape.SHAPING.isdisjoint(tool.extension.get("http") or {})
 
 
 def _entry(
@@ -164,6 +165,12 @@ def _tool(
     if bound:
         extension["bind"] = binds.completed(sent["inputSchema"], bound)
         sent["inputSchema"] = binds.without(sent["inputSchema"], bound)
+    paginate: Mapping[str, ir.Json] = extension.get("paginate") or {}
+    if paginate:
+        sent = {field: shape.paginated(field, schema) for field, schema in sent.items()}
+        output = schemas["outputSchema"]
+        # With `own` the output would be kept in `manifest.json` as it is written.
+        schemas["outputSchema"] = replace(output, wire=shape.paginated("outputSchema", output.wire), own=None)
     changed: dict[str, ir.Json] = {"name": declared.name, **sent}
     annotations = wire.get("annotations")
     description = handles.described(wire.get("description"), handles.made(marked), handle_kinds)
@@ -194,6 +201,7 @@ def _tool(
         unbound=declared.unbound,
         has_handles=has_handles,
         aliases=tuple(old_names),
+        paginate=paginate,
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 

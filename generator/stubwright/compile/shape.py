@@ -1,8 +1,9 @@
-"""What an HTTP call makes of a tool's schemas: those of the API are written, those of the tool are derived.
+"""What an HTTP call, or `paginate`, makes of a tool's schemas: those of the tool are derived from what is written.
 
 Takes the schemas of the arguments and the response as the manifest has them, with all that they refer to inside, and
 the tool's `http`; gives those that go on the wire. A part of a response, its headers and its pages each change the
 `outputSchema`; pages take the API's own way to say where they start out of the `inputSchema`, and put `cursor` there.
+A tool of one's own that gives pages keeps its schemas, and gets `cursor` and `nextCursor` beside what they have.
 """
 
 from __future__ import annotations
@@ -12,13 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from stubwright.jsonschema.selecting import Selecting
 from stubwright_runtime.http.selections import WHOLE, below, steps_of, tree_of
+from stubwright_runtime.mcp.vocabulary import CURSOR, NEXT_CURSOR
 
 if TYPE_CHECKING:
     from stubwright.ir import Json
     from stubwright_runtime.http.selections import Tree
-
-CURSOR: Final = "cursor"
-"""The argument that says where a page starts."""
 
 SHAPING: Final = frozenset({"page", "responseHeaders", "select"})
 """The keys of `http` that make something else of a response than its body."""
@@ -35,6 +34,28 @@ _NEXT: Final[Mapping[str, Json]] = {
     "type": "string",
     "description": "The `cursor` of the next page; there is none after the last.",
 }
+
+_POSITION: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": _LONGEST,
+    "description": "`nextCursor` of the page before, with the same other arguments; leave it out for the first page.",
+}
+_NEXT_POSITION: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "description": "Pass it as `cursor` to get the next page; missing on the last page.",
+}
+
+
+def paginated(field: str, schema: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a schema of a tool that gives pages (`paginate`) as it goes on the wire.
+
+    Args:
+        field: `inputSchema` or `outputSchema`.
+        schema: What the manifest has there.
+    """
+    name, own = (CURSOR, _POSITION) if field == "inputSchema" else (NEXT_CURSOR, _NEXT_POSITION)
+    return {**schema, "properties": {**(schema.get("properties") or {}), name: dict(own)}}
 
 
 def shaped(field: str, schema: Json, http: Mapping[str, Json]) -> Json:

@@ -142,6 +142,7 @@ CODES = _table(
     ("SW270", "error", "A handle never expires, and has no owner."),
     ("SW271", "error", "`x-handle` is in a place where there cannot be an id of a handle."),
     ("SW272", "error", "A completion refers to a schema that lists no strings."),
+    ("SW273", "error", "A tool cannot give pages: its schemas or its call do not allow it."),
     ("SW280", "error", "A target refuses the name of a tool."),
     ("SW281", "error", "A target refuses the name of an argument or a property."),
     ("SW282", "error", "A target refuses an input schema."),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from stubwright.jsonschema import instances
 from stubwright.mock.echo import echo
 from stubwright_runtime.errors import ToolError
+from stubwright_runtime.mcp.vocabulary import NEXT_CURSOR
 from stubwright_runtime.schema.validation import get_output_validator
 from stubwright_runtime.values.equality import are_equal
 
@@ -77,6 +78,8 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "
                 f"({error}); give the tool an example with an output."
             ) from None
+        if "paginate" in tool.extension:  # one page of everything: who follows its `nextCursor` would never end
+            made.pop(NEXT_CURSOR, None)
         echoed = echo(made, schema, arguments, tool.definition["inputSchema"])
         validator = get_output_validator(tool)
         return made if validator is not None and validator.find_errors(echoed, "result") else echoed

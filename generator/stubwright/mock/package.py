@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.mock.handlers import make_handlers
 from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.primitives import Prompt, Resource, Template
+from stubwright_runtime.server.core.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +44,10 @@ class MockPackage(Package):
     def model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return what stands for the model."""
         return Unmodelled
+
+    def context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
+        """Return the context of tools without one of their own; a mock makes no use of it."""
+        return Context
 
 
 def load(name: str, folder: Path) -> tuple[MockPackage, object]:

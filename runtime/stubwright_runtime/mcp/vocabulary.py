@@ -109,3 +109,9 @@ HINTS: Final = (
 )
 """The hints among a tool's annotations (MCP 2025-06-18, schema, `ToolAnnotations`). The defaults are the cautious
 values."""
+
+CURSOR: Final = "cursor"
+"""What says where a page starts, in lists of MCP (2025-11-25, server/utilities/pagination) as in those of tools."""
+
+NEXT_CURSOR: Final = "nextCursor"
+"""What is the `cursor` of the next page; missing on the last."""

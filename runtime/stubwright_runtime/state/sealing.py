@@ -56,13 +56,14 @@ class Call:
 class Sealing:
     """Seals the states of one server (MCP 2026-07-28, basic/patterns, "Multi Round-Trip Requests")."""
 
-    def __init__(self, keys: Sequence[bytes], server: str, seconds: float) -> None:
-        """Take the keys, the first of which seals, while all open; the server's name; and how long a state holds.
+    def __init__(self, keys: Sequence[bytes], server: str, seconds: float, purpose: str = _PURPOSE) -> None:
+        """Take the keys, the first of which seals, while all open; the server's name; how long a state holds; and what
+        it is: a token for one purpose does not open for another.
 
         Raises:
             ValueError: There is no key, or one is too short.
         """
-        self._encryption = Encryption(keys, _PURPOSE)
+        self._encryption = Encryption(keys, purpose)
         self._server = server
         self._seconds = seconds
 

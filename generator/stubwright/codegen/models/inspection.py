@@ -141,6 +141,19 @@ def _is_decorator(value: ast.expr) -> bool:
             return True
         case ast.Attribute(value=ast.Name(id="_runtime"), attr="paged" | "started"):
             return True
+        case ast.Call(
+            func=ast.Name(id="_cast"),
+            args=[
+                ast.Constant(value=str(kind)),
+                ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="_runtime"), attr="PagedBy"),
+                    args=[ast.Constant(value=str())],
+                    keywords=[],
+                ),
+            ],
+            keywords=[],
+        ):
+            return _is_type(kind)
         case _:
             return False
 

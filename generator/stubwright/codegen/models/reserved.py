@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from stubwright import ir, naming
-from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES
+from stubwright.codegen.pages.exports import ALWAYS, OF_HANDLES, OF_PAGES
 
 if TYPE_CHECKING:
     from stubwright.pycode import Name
@@ -49,6 +49,7 @@ NOTHING = Reserved()
 def of(manifest: ir.Manifest) -> Reserved:
     """Return the names that are taken in the package of a manifest before its models are made."""
     names: set[str] = {*ALWAYS, *naming.PAGE_NAMES, *(OF_HANDLES if manifest.handles else ())}
+    names |= OF_PAGES if any(tool.paginate for tool in manifest.tools) else set()
     names |= {handle.id for handle in manifest.handles}
     names |= {naming.handlers_class(manifest.stem), naming.client_class(manifest.stem)}
     names |= {naming.toolset_client(manifest.stem, name) for name in manifest.toolsets}

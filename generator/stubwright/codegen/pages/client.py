@@ -64,6 +64,7 @@ is left out of the request. Results are checked against the tool's output schema
         ),
         "outputs": has_outputs,
         "has_tools": bool(manifest.tools),
+        "has_own_pages": any(tool.paginate for tool in manifest.tools),
         "tasks": any(tool.task_support != "forbidden" for tool in manifest.tools),
         "base": base,
         "runtime": as_homes(runtime),

@@ -47,6 +47,9 @@ ALWAYS: Final = frozenset({*_ANSWERS, *_SERVER, *_CLIENT, *_TASKS, "DeviatingRes
 OF_HANDLES: Final = frozenset(_HANDLES)
 """The same where the server keeps state between calls."""
 
+OF_PAGES: Final = frozenset({"PageRequest"})
+"""The same where a tool gives pages."""
+
 
 def exported(manifest: ir.Manifest, parts: Iterable[str], own: Set[str]) -> frozenset[str]:
     """Return the names of the runtime that a package exports.
@@ -69,6 +72,8 @@ def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
             yield from _PARTS[part]
         if manifest.handles:
             yield from _HANDLES
+        if any(tool.paginate for tool in manifest.tools):
+            yield from OF_PAGES
     if "client" in manifest.emit:
         yield from _CLIENT
         yield from _CONNECTING
@@ -78,5 +83,5 @@ def _exported(manifest: ir.Manifest, parts: Iterable[str]) -> Iterator[str]:
             yield from _TASKS
         if any(tool.http.get("output") == "lenient" or "large" in tool.http for tool in manifest.tools):
             yield "DeviatingResult"
-        if any("page" in tool.http for tool in manifest.tools):
+        if any("page" in tool.http or tool.paginate for tool in manifest.tools):
             yield "EndlessPages"

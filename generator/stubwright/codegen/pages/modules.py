@@ -132,7 +132,7 @@ def make(
         PrimitiveCode(
             module=render.page(head, Page("", "module.py", {"source": module.source})),
             classes=module.names,
-            method=render.method(method := surface.tool_method(tool, module.parameters, module.extra)),
+            method=render.method(method := surface.tool_method(tool, module.parameters, module.extra, module.classes)),
             response=render.response(method) if method.deprecated else None,
             task=render.task(method) if method.deprecated and tool.task_support != "forbidden" else None,
             names=method.names,

@@ -146,7 +146,9 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     has_named, overloads = any(each.named for each in held), any(len(each.named) + each.nested > 1 for each in held)
     typing = {"Any"} if known else set()
     typing |= {"Literal"} if has_named else set()
-    does = [words for words, there in (("ask something", asked), ("have handles", known)) if there]
+    has_pages = any(each.has_page for each in contexts)
+    can = (("ask something", asked), ("have handles", known), ("give pages", has_pages))
+    does = [words for words, there in can if there]
     of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
     return {
         "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
@@ -156,7 +158,7 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
         "types": [
             block
             for section in (
-                {RUNTIME: outcomes | (of_handles if known else set())},
+                {RUNTIME: outcomes | (of_handles if known else set()) | ({"PageRequest"} if has_pages else set())},
                 {".models": answers | states | {kind.id for kind in known}},
             )
             if (block := as_homes(section))

@@ -100,12 +100,13 @@ class AskMethod:
 
 @dataclass(frozen=True, slots=True)
 class OwnContext:
-    """The class of what the handler of something that asks, or that has handles, gets as `ctx`."""
+    """The class of what the handler of something that asks, has handles, or gives pages, gets as `ctx`."""
 
     names: naming.Names
     what: str
     questions: tuple[AskMethod, ...]
     held: ContextHandles | None
+    has_page: bool
 
     @property
     def name(self) -> Name:
@@ -125,11 +126,12 @@ class OwnContext:
     @property
     def members(self) -> frozenset[str]:
         """What it has beside the members of `Context`."""
-        return frozenset(({"ask"} if self.questions else set()) | ({"handles"} if self.held is not None else set()))
+        there = {"ask": self.questions, "handles": self.held is not None, "page": self.has_page}
+        return frozenset(name for name, is_there in there.items() if is_there)
 
 
 def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
-    """Return the contexts of all tools that have handles, and of all primitives that ask something."""
+    """Return the contexts of all tools that have handles or give pages, and of all primitives that ask something."""
     known = kinds(manifest)
     owning = [(tool, f"the tool ``{tool.name}``") for tool in manifest.tools] + [
         (primitive, f"the {primitive.kind} ``{primitive.key}``") for primitive in modelled(manifest)
@@ -143,6 +145,7 @@ def own_contexts(manifest: ir.Manifest) -> tuple[OwnContext, ...]:
                 for question in primitive.questions
             ),
             held(primitive, known) if isinstance(primitive, ir.Tool) and primitive.has_handles else None,
+            isinstance(primitive, ir.Tool) and bool(primitive.paginate),
         )
         for primitive, what in owning
         if primitive.has_context

@@ -66,6 +66,7 @@ _RULES = (
     contradictions.bounds,
     tools.overlays_apply,
     tools.deprecations,
+    tools.paginated,
     aliases.check,
     handles.known,
     handles.placed,

@@ -96,6 +96,10 @@ def unique_classes(resolved: Resolved) -> Iterator[Diagnostic]:
     kinds = dict.fromkeys(name for _, manifest in manifests(resolved.bundle) for name in manifest.get("handles") or ())
     if kinds:
         taken |= dict.fromkeys(exports.OF_HANDLES, "every package with handles exports")
+    paginated = [tool for tool in resolved.tools if "paginate" in tool.extension]
+    if paginated:
+        taken |= dict.fromkeys(exports.OF_PAGES, "every package with pages exports")
+        taken |= {naming.context_class(tool.names): f"is a class of `{tool.name}`" for tool in paginated}
         taken |= {
             naming.own_handles_class(tool.names): f"is the class of the handles of `{tool.name}`"
             for tool in resolved.tools

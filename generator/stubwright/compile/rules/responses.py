@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stubwright.compile import shape
 from stubwright.compile.rules.http import argument_names, bound
 from stubwright.diagnostics import Diagnostic
 from stubwright.diagnostics.suggestions import nearest, quoted
@@ -12,6 +11,7 @@ from stubwright.http import TOKEN
 from stubwright.jsonschema.selecting import Selecting
 from stubwright_runtime.http.selections import below as kept_below
 from stubwright_runtime.http.selections import steps_of, tree_of
+from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -110,9 +110,9 @@ def _wrong(http: Mapping[str, Json], known: set[str]) -> Iterator[tuple[str, str
             near = nearest(page[key], known)
             fix = f"did you mean `{near}`?" if near else "add it to the `properties` of its `inputSchema`"
             yield key, f"the tool has no argument `{page[key]}`", fix
-    if shape.CURSOR in known and page.get("argument") != shape.CURSOR:
+    if vocabulary.CURSOR in known and page.get("argument") != vocabulary.CURSOR:
         fix = "set it as `argument`, or rename it"
-        yield "argument", f"the tool already has an argument `{shape.CURSOR}`, which pages need", fix
+        yield "argument", f"the tool already has an argument `{vocabulary.CURSOR}`, which pages need", fix
     if "*" in page.get("items", "").split("/"):
         yield "items", "the items must be in one list", "remove `*`"
         return

@@ -14,7 +14,7 @@ from stubwright_runtime.values.text import BRACES, split_pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.resolve import Declared, Resolved
     from stubwright.ir import Json
 
 _ICON_SCHEMES = ("https:", "data:", "http:")
@@ -51,6 +51,53 @@ def deprecations(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         others = [name for name in names if name != tool.name]
         yield Diagnostic("SW251", message, tool.place_of("deprecated", "use"), did_you_mean(use, others, "other tools"))
+
+
+_INDIRECT = ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf")
+"""Keywords that let other schemas decide what properties an object may have."""
+
+
+def paginated(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that a tool can give pages: its result has the items, and `cursor` and `nextCursor` are free."""
+    for tool in resolved.tools:
+        if "paginate" in tool.extension:
+            for place, message, fix in _unpaginated(tool):
+                yield Diagnostic("SW273", message, place, fix)
+
+
+def _unpaginated(tool: Declared) -> Iterator[tuple[Place, str, str]]:
+    paginate, at = tool.extension["paginate"], tool.place_of("paginate")
+    if "http" in tool.extension:
+        fix = "write `page` under `http`, which says how the API gives pages"
+        yield at.key(), f"`{tool.name}` is an HTTP call, whose pages the API makes", fix
+        return
+    if not isinstance(tool.wire.get("outputSchema"), dict):
+        fix = f"add an `outputSchema` with the array `{paginate['items']}`"
+        yield at.key(), f"`{tool.name}` gives pages, but has no `outputSchema` that says what is on one", fix
+        return
+    for field, added in (("inputSchema", vocabulary.CURSOR), ("outputSchema", vocabulary.NEXT_CURSOR)):
+        schema: Mapping[str, Json] = tool.wire[field]
+        properties: Mapping[str, Json] = schema.get("properties") or {}
+        indirect = next((keyword for keyword in _INDIRECT if keyword in schema), None)
+        if indirect is not None:
+            message = f"`paginate` adds `{added}` to the `{field}`, which `{indirect}` may refuse"
+            yield tool.place / field / indirect, message, "write all `properties` in the schema itself"
+        elif added in properties:
+            fix = "rename it, or remove it: the server adds it by itself"
+            message = f"the `{field}` already has `{added}`, which `paginate` adds"
+            yield (tool.place / field / "properties" / added).key(), message, fix
+        elif field == "outputSchema" and not _is_array(properties.get(paginate["items"])):
+            message = f"the `outputSchema` of `{tool.name}` has no array `{paginate['items']}`"
+            arrays = [name for name, each in properties.items() if _is_array(each)]
+            fix = did_you_mean(paginate["items"], arrays, "arrays") if arrays else "add one to its `properties`"
+            yield tool.place_of("paginate", "items"), message, fix
+
+
+def _is_array(schema: Json) -> bool:
+    """Tell whether a schema says that its values are arrays whose items are all alike."""
+    if not isinstance(schema, dict) or schema.get("type") != "array":
+        return False
+    return "prefixItems" not in schema and not isinstance(schema.get("items"), list)
 
 
 def redactions(resolved: Resolved) -> Iterator[Diagnostic]:

@@ -231,14 +231,15 @@ def _get_use(class_: Class) -> Use:
     return "input" if class_.roles <= {"input", "arguments", "variables"} else "both"
 
 
+def _view(tool: ir.Tool) -> tuple[object, ...]:
+    """Return what of a tool its Python depends on."""
+    wire = (tool.name, tool.definition, tool.deprecated, tool.input.shared, tool.bound)
+    return (*wire, tool.names, tool.questions, bool(tool.paginate))
+
+
 def _drop_unchanged_tools(pair: ManifestPair) -> tuple[ir.Manifest, ir.Manifest]:
     """Return the manifests without the tools that are the same in both."""
-    alike = {
-        tool.name
-        for old, tool in pair.both()
-        if (old.name, old.definition, old.names, old.questions, old.deprecated, old.input.shared, old.bound)
-        == (tool.name, tool.definition, tool.names, tool.questions, tool.deprecated, tool.input.shared, tool.bound)
-    }
+    alike = {tool.name for old, tool in pair.both() if _view(old) == _view(tool)}
     old, new = (
         replace(manifest, tools=tuple(tool for tool in manifest.tools if tool.name not in alike))
         for manifest in (pair.old, pair.new)

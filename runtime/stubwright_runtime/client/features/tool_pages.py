@@ -1,12 +1,12 @@
 """The methods of a client whose tools give pages: all items, page after page.
 
-Takes a method that gives one page; gives the same, with `pages`, which follows `next`. Pages without an end, and those
-that go round in a circle, end with an error.
+Takes a method that gives one page; gives the same, with `pages`, which follows `next`, or `nextCursor` where a tool has
+a name of its own for the items. Pages without an end, and those that go round in a circle, end with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import update_wrapper
 from typing import (
     Any,
@@ -18,6 +18,8 @@ from typing import (
     TypeVar,
     overload,
 )
+
+from ...mcp.vocabulary import CURSOR, NEXT_CURSOR
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,12 +49,19 @@ class Page(Protocol[Item_co]):
         ...
 
 
-class Pages(Generic[Item]):
+class Pages(Generic[Item, T]):
     """All items of all pages, in order, each page asked for when it is needed: `async for item in …`."""
 
-    def __init__(self, fetch: Callable[[str | None], Coroutine[Any, Any, Page[Item]]]) -> None:
-        """Take what gives a page by its cursor, `None` for the first."""
+    def __init__(
+        self,
+        fetch: Callable[[str | None], Coroutine[Any, Any, T]],
+        items: Callable[[T], Sequence[Item]],
+        following: Callable[[T], str | None],
+    ) -> None:
+        """Take what gives a page by its cursor, `None` for the first, its items, and the cursor of the next."""
         self._fetch = fetch
+        self._items = items
+        self._following = following
 
     async def __aiter__(self) -> AsyncIterator[Item]:
         """Yield the items.
@@ -61,10 +70,10 @@ class Pages(Generic[Item]):
             EndlessPages: A page leads back to another, or there are more than 10,000.
         """
         async for page in self.by_page():
-            for item in page.items:
+            for item in self._items(page):
                 yield item
 
-    async def by_page(self) -> AsyncIterator[Page[Item]]:
+    async def by_page(self) -> AsyncIterator[T]:
         """Yield the pages themselves, each the model that the method returns.
 
         Raises:
@@ -76,11 +85,11 @@ class Pages(Generic[Item]):
             page = await self._fetch(cursor)
             yield page
             seen.add(cursor)
-            cursor = page.next
+            cursor = self._following(page)
             if cursor is None:
                 return
             if cursor in seen:
-                raise EndlessPages("the pages go round in a circle: one has the `next` of another")
+                raise EndlessPages("the pages go round in a circle: one leads to another before it")
         raise EndlessPages(f"there are more than {_PAGES:,} pages")
 
 
@@ -96,18 +105,59 @@ class PagedMethod(Generic[P, T_co]):
         """Fetch one page."""
         return await self._method(*args, **kwargs)
 
-    def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item]:
+    def pages(self: PagedMethod[P, Page[Item]], *args: P.args, **kwargs: P.kwargs) -> Pages[Item, Page[Item]]:
         """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
 
         Example:
             `async for item in client.list_items.pages(status="open")`; the pages are in `….pages(…).by_page()`.
         """
-        method: Callable[..., Coroutine[Any, Any, Page[Item]]] = self._method
+        return Pages(
+            _fetching(self._method, args, kwargs),
+            lambda page: page.items,
+            lambda page: page.next,
+        )
 
-        async def fetch(cursor: str | None) -> Page[Item]:
-            return await method(*args, **(kwargs if cursor is None else {**kwargs, "cursor": cursor}))
 
-        return Pages(fetch)
+class OwnPagedMethod(Generic[P, T, Item]):
+    """The method of a tool that gives pages of items with a name of their own; `pages` gives the items of all."""
+
+    def __init__(self, method: Callable[P, Coroutine[Any, Any, T]], items: str) -> None:
+        """Take the method that gives one page, and the attribute that has its items."""
+        self._method = method
+        self._items = items
+        update_wrapper(self, method)
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Fetch one page."""
+        return await self._method(*args, **kwargs)
+
+    def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[Item, T]:
+        """Iterate over all items, from the page that the arguments ask for on; the arguments are the method's.
+
+        Example:
+            `async for book in client.list_books.pages(genre="novel")`; the pages are in `….pages(…).by_page()`.
+        """
+
+        def items(page: T) -> Sequence[Item]:
+            found: Sequence[Item] | None = getattr(page, self._items)
+            return found or ()
+
+        def following(page: T) -> str | None:
+            cursor: str | None = getattr(page, NEXT_CURSOR)
+            return cursor
+
+        return Pages(_fetching(self._method, args, kwargs), items, following)
+
+
+def _fetching(
+    method: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Callable[[str | None], Coroutine[Any, Any, T]]:
+    """Return what fetches a page by its cursor, with the arguments of the first; `None` for that one."""
+
+    async def fetch(cursor: str | None) -> T:
+        return await method(*args, **(kwargs if cursor is None else {**kwargs, CURSOR: cursor}))
+
+    return fetch
 
 
 class Paged(Generic[P, T]):
@@ -136,3 +186,44 @@ class Paged(Generic[P, T]):
 def paged(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Paged[P, T]:
     """Decorate the method of a tool with pages."""
     return Paged(method)
+
+
+class OwnPaged(Generic[P, T, Item]):
+    """What stands in the class of a client for the method of a tool whose pages have items of a name of their own."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]], items: str) -> None:
+        """Take the function, and the attribute of a page that has its items."""
+        self._method = method
+        self._items = items
+        self.__doc__ = method.__doc__
+
+    def __call__(self, instance: Any, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        """Call the function."""
+        return self._method(instance, *args, **kwargs)
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> OwnPaged[P, T, Item]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[object]) -> OwnPagedMethod[P, T, Item]: ...
+
+    def __get__(
+        self, instance: object | None, owner: type[object]
+    ) -> OwnPaged[P, T, Item] | OwnPagedMethod[P, T, Item]:
+        """Return the method of a client."""
+        return self if instance is None else OwnPagedMethod(self._method.__get__(instance, owner), self._items)
+
+
+class PagedBy(Generic[Item]):
+    """The decorator of the method of a tool whose pages have items of a name of their own: `PagedBy("books")`.
+
+    What `Item` is cannot be inferred from a name: generated code says so by a cast, so that no model is loaded for it.
+    """
+
+    def __init__(self, items: str) -> None:
+        """Take the attribute of a page that has its items."""
+        self._items = items
+
+    def __call__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> OwnPaged[P, T, Item]:
+        """Decorate the method."""
+        return OwnPaged(method, self._items)

@@ -111,6 +111,7 @@ class Context:
     rounds: InputRequests = field(repr=False)
     _questions: Mapping[str, Any] = field(repr=False, default_factory=dict[str, Any])
     _handles: Any = field(repr=False, default=None)
+    _page: Any = field(repr=False, default=None)
     _progress: Progress = field(repr=False, default_factory=Progress)
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:

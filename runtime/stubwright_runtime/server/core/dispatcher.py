@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ...models.base import Model, Root
     from ...package import Tool
     from ..features.handles import HandleRegistry
+    from ..features.paging import Cursors, Paging
     from .context import Context
     from .parts import Host
     from .steps import Call
@@ -57,6 +58,7 @@ class Dispatcher:
         self._routes: dict[Tool, _Route] = {}
         self._may_link = "resources" in host.lists.by_name
         self._handles = _handle_registry(host)
+        self._cursors = _cursors(host)
 
     async def call(self, call: Call) -> Outcome:
         """Run a call.
@@ -67,6 +69,7 @@ class Dispatcher:
         """
         tool, values, context = call.tool, call.arguments, call.context
         bound: Any = None
+        page: Any = None
         has_begun = False
         with tool.hiding(values):
             try:
@@ -80,6 +83,11 @@ class Dispatcher:
                     return _refuse_arguments(tool, violations)
                 if (call_state := CURRENT.get()) is not None:
                     call_state.is_valid = True
+                if self._cursors is not None and tool.is_paginated:
+                    page = await self._cursors.open(tool, values, context.principal)
+                    if isinstance(page, Outcome):
+                        return page
+                    values, context = page.arguments, replace(context, _page=page.request)
                 if self._handles is not None:
                     bound = await self._handles.bind(tool, values, context.principal)
                     if isinstance(bound, Outcome):
@@ -96,7 +104,7 @@ class Dispatcher:
                 )
                 value = await route.method(arguments, context=context)
                 try:
-                    outcome = self._result(tool, route, value)
+                    outcome = self._result(tool, route, value, page)
                 except DepthError as error:
                     return self._refuse_depth(tool, error)
                 if bound is None:
@@ -136,7 +144,7 @@ class Dispatcher:
         self._routes[tool] = route
         return route
 
-    def _result(self, tool: Tool, route: _Route, value: object) -> Outcome:
+    def _result(self, tool: Tool, route: _Route, value: object, page: Paging | None = None) -> Outcome:
         extent, count = route.extent, Cleaned()
         reply = cast("Reply[object]", value) if isinstance(value, Reply) else Reply(value)
         if route.output is not None and reply.structured is not None:
@@ -151,6 +159,7 @@ class Dispatcher:
         else:
             is_ours = not isinstance(reply, Tolerated)
             data = _dump(tool, route.output.model, reply.model) if is_ours else reply.model
+            data = data if page is None else page.sealed(data)
             validator = route.output.validator
             try:
                 data, text = sanitize(data, count) if extent == "all" else encode_json(data)
@@ -241,6 +250,14 @@ def _handle_registry(host: Host) -> HandleRegistry | None:
     from ..features.handles import HandleRegistry
 
     return HandleRegistry(host)
+
+
+def _cursors(host: Host) -> Cursors | None:
+    if not any(tool.is_paginated for tool in host.package.tools.values()):
+        return None
+    from ..features.paging import Cursors
+
+    return Cursors(host)
 
 
 async def _refuse_unconfirmed(tool: Tool, values: Mapping[str, Any], context: Context) -> str | None:

@@ -6,7 +6,6 @@ knows no transport.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -165,7 +164,8 @@ class Host:
         return extent
 
     def context(self, request: Request, name: str, stem: str, extension: Mapping[str, Any]) -> Context:
-        """Return what a handler gets as `ctx`: a class of its own where the manifest declares questions, or handles.
+        """Return what a handler gets as `ctx`: a class of its own where the manifest declares questions, handles or
+        pages.
 
         Args:
             request: The request.
@@ -175,8 +175,8 @@ class Host:
         """
         kind, more = Context, request.more
         questions = extension.get("ask")
-        if questions or "handles" in extension:
-            kind = getattr(importlib.import_module(f"{self.package.name}.contexts"), f"{stem}Context")
+        if questions or "handles" in extension or "paginate" in extension:
+            kind = self.package.context(f"{stem}Context")
         if questions:
             more = {**more, "_questions": questions}
         return kind(

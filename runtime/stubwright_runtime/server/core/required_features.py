@@ -42,6 +42,7 @@ EXTENSION: Final = frozenset(
         "handles",
         "http",
         "messages",
+        "paginate",
         "policy",
         "pythonName",
         "task",

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 from ...mcp.errors import refuse_state
 from ...observability.logs import log
 from ...state.store import StateLost
+from ...state.store_sealing import StoreSealing
 from ..core.principal import current
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ...state.sealing import Call, Sealing
+    from ...state.sealing import Call
     from ...state.store import Store
     from ..core.exchange import Exchange, Rest, Result
     from ..core.principal import Principal
@@ -32,12 +31,8 @@ class EncryptedRequestState:
 
     def __init__(self, store: Store, server: str, seconds: float, user: Principal) -> None:
         """Take where the keys are, the server's name, how long a state holds, and the local user."""
-        self._store = store
-        self._server = server
-        self._seconds = seconds
+        self._sealing = StoreSealing(store, server, seconds, "request-state")
         self._user = user
-        self._keys: Sequence[bytes] = ()
-        self._sealing: Sealing | None = None
 
     async def __call__(self, rest: Rest, exchange: Exchange) -> Result:
         """Have a request answered by a server that sees the plain state."""
@@ -61,24 +56,23 @@ class EncryptedRequestState:
             ProtocolError: It is not one that this caller was given for this call, or has expired.
             StateLost: The keys are not known.
         """
-        await self._renew()
-        if self._sealing is None:
+        sealing = await self._sealing.renew()
+        if sealing is None:
             raise StateLost("the requestState cannot be decrypted")
         from ...state.sealing import InvalidStateError
 
         try:
-            return self._sealing.open(token, self._call(exchange), time.time())
+            return sealing.open(token, self._call(exchange), time.time())
         except InvalidStateError as error:
             log().warning("requestState rejected on %s: %s", exchange.method, error)
             raise refuse_state() from None
 
     async def _seal(self, state: str, exchange: Exchange) -> str:
         """Return the token for a state. Raises StateLost if the keys are not known."""
-        if self._sealing is None:
-            await self._renew()
-        if self._sealing is None:
+        sealing = self._sealing.known or await self._sealing.renew()
+        if sealing is None:
             raise StateLost("the requestState cannot be encrypted", is_unknown=True)
-        return self._sealing.seal(state, self._call(exchange), time.time())
+        return sealing.seal(state, self._call(exchange), time.time())
 
     def _call(self, exchange: Exchange) -> Call:
         from ...state.sealing import Call
@@ -86,15 +80,3 @@ class EncryptedRequestState:
         caller = current(over_http=exchange.over_http, user=self._user)
         # A user's other client is not meant to go on with a call, although it is the same principal.
         return Call(exchange.method, exchange.params or {}, json.dumps([caller.key, caller.client]))
-
-    async def _renew(self) -> None:
-        """Take the keys that hold now; while the store is lost, those that are known."""
-        from ...state.sealing import Sealing
-
-        try:
-            keys = await self._store.secrets()
-        except StateLost:
-            return
-        if keys != self._keys:
-            self._sealing = Sealing(keys, self._server, self._seconds)
-            self._keys = keys

@@ -1,0 +1,108 @@
+"""The pages of a tool's list (`paginate`): callers keep for the server where the next page starts, as a sealed cursor.
+
+Takes the arguments of a call; gives the page that is asked for, and seals what the handler says of the next one. A
+cursor opens for the same tool, the same other arguments and the same caller alone, so handlers never see a position
+that they did not give.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ...mcp.vocabulary import CURSOR, NEXT_CURSOR
+from ...observability.logs import log
+from ...state.store import StateLost
+from ...state.store_sealing import StoreSealing
+from ...values.json import is_object
+from ..core.outcomes import Outcome, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...package import Tool
+    from ...state.sealing import Call, Sealing
+    from ..core.parts import Host
+    from ..core.principal import Principal
+
+HOLDS: Final = 24 * 3600.0
+"""Seconds that a cursor holds: a model may come back to a list after hours, and nothing is kept for it."""
+
+_LONGEST: Final = 2048
+"""Bytes that a position has at most, so that its cursor has no more than the `inputSchema` allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """The page that a handler is asked for.
+
+    Attributes:
+        position: What the handler returned as `nextCursor` of the page before; `None` for the first page.
+        size: How many items a page should have, as the manifest says.
+    """
+
+    position: str | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """One call for a page: the arguments without the cursor, and the page that it asks for."""
+
+    arguments: dict[str, Any]
+    request: PageRequest
+    _call: Call
+    _sealing: Sealing
+
+    def sealed(self, data: Any) -> Any:
+        """Return a result with its next position as a cursor; anything but a text is left to the `outputSchema`.
+
+        Raises:
+            ValueError: The position is too long, or that of the page itself, so that the pages would have no end.
+        """
+        position = data.get(NEXT_CURSOR) if is_object(data) else None
+        if not isinstance(position, str):
+            return data
+        if (length := len(position.encode("utf-8", "surrogatepass"))) > _LONGEST:
+            raise ValueError(f"the position of the next page has {length:,} bytes; it may have {_LONGEST:,}")
+        if position == self.request.position:
+            raise ValueError(f"the next page begins where this page does, at {position!r}")
+        return {**data, NEXT_CURSOR: self._sealing.seal(position, self._call, time.time())}
+
+
+class Cursors:
+    """The cursors of one server, with keys that all processes with the same store have."""
+
+    def __init__(self, host: Host) -> None:
+        """Take what the parts of the server share."""
+        self._sealing = StoreSealing(host.store, host.package.manifest["server"]["name"], HOLDS, "cursor")
+
+    async def open(self, tool: Tool, values: Mapping[str, Any], principal: Principal) -> Paging | Outcome:
+        """Return the page that arguments ask for, or the refusal of a cursor that does not hold for them.
+
+        Raises:
+            StateLost: The keys are not known.
+        """
+        from ...state.sealing import Call, InvalidStateError
+
+        sealing = await self._sealing.renew()
+        if sealing is None:
+            raise StateLost("no cursor can be sealed")
+        arguments = {name: value for name, value in values.items() if name != CURSOR}
+        caller = json.dumps([principal.key, principal.client])
+        call = Call("tools/call", {"name": tool.name, "arguments": arguments}, caller)
+        position: str | None = None
+        if CURSOR in values:
+            try:
+                position = sealing.open(values[CURSOR], call, time.time())
+            except InvalidStateError as error:
+                log().warning("cursor rejected by %s: %s", tool.name, error)
+                return refusal(
+                    f"The cursor does not hold for this call of {tool.name}: it has expired, was changed, or was given "
+                    "for other arguments. Start again without `cursor`.",
+                    "invalid",
+                    "cursor",
+                )
+        return Paging(arguments, PageRequest(position, tool.extension["paginate"]["size"]), call, sealing)
