@@ -663,7 +663,7 @@ def test_a_new_project_from_a_server_runs_at_once(name: str, mypy: list[str], tm
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["--from", "nobody"], 2, "--from takes a kind (mcp, openapi) and one source"),
+        (["--from", "nobody"], 2, "--from takes a kind (mcp, openapi, python) and one source"),
         (["--from", "openapi"], 2, "--from openapi takes a file"),
         (["--from", "openapi", "nothing.yaml"], 1, "error[SW001]: `nothing.yaml` does not exist"),
         (["--from", "openapi", "x.yaml", "--timeout", "3"], 2, "--header, --env and --timeout go with --from mcp"),

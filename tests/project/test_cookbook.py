@@ -49,7 +49,7 @@ def test_a_server_moves_from_fastmcp_as_written(tmp_path: Path, monkeypatch: pyt
         python = peers.fastmcp()
     except peers.NotThereError as error:
         pytest.skip(str(error))
-    play(FASTMCP, tmp_path, {"-- python ": f"-- {python} "})
+    play(FASTMCP, tmp_path, {"-- python ": f"-- {python} ", "--yes": f"--yes -- {python}"})
 
 
 def test_the_page_leads_to_each_recipe() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.importing import import_
+from stubwright.commands.importing import from_python, import_
 from stubwright.commands.shared import servers as sources
 from stubwright.commands.shared.console import UsageError, err, out, print_import
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.live import ServerListing
+    from stubwright.project.moving import Old
     from stubwright.project.scaffold import Origin
 
 
@@ -27,7 +28,8 @@ def add(verbs: Any) -> None:
         usage="stubwright new [options] NAME\n"
         "       stubwright new [options] NAME --from mcp URL\n"
         "       stubwright new [options] NAME --from mcp -- COMMAND ARGS…\n"
-        "       stubwright new [options] NAME --from openapi SOURCE",
+        "       stubwright new [options] NAME --from openapi SOURCE\n"
+        "       stubwright new [options] NAME --from python FILE.py:NAME [-- PYTHON…]",
     )
     new.add_argument("name", metavar="NAME", help="the server's name, such as `weather`")
     new.add_argument("--dir", metavar="DIR", help="where to put it (default: a new folder of that name)")
@@ -36,7 +38,8 @@ def add(verbs: Any) -> None:
         metavar=("KIND", "SOURCE"),
         nargs="+",
         dest="origin",
-        help=f"start from what another server offers, or from an API; KIND is {' or '.join(_ORIGINS)}",
+        help="start from what another server offers, from an API, or or from a server object of FastMCP or MCP's SDK; "
+        f"KIND is {', '.join(_ORIGINS)}",
     )
     new.add_argument(
         "--from-index",
@@ -44,6 +47,7 @@ def add(verbs: Any) -> None:
         help="let installers fetch stubwright-runtime from your package index, and write no wheel of it",
     )
     import_.add_selection(new, "with openapi: ")
+    from_python.add_options(new)
     sources.options(new, only_after="--from")
     new.set_defaults(verb=_new)
 
@@ -69,6 +73,8 @@ def _find_origin(arguments: argparse.Namespace) -> Callable[[], Origin] | None:
     Raises:
         UsageError: There is no such kind, or it does not fit.
     """
+    if arguments.yes and (arguments.origin is None or arguments.origin[0] != "python"):
+        raise UsageError("--yes goes with --from python")
     if arguments.origin is None:
         if arguments.header or arguments.env or arguments.timeout:
             raise UsageError("name a server to start from with --from mcp")
@@ -103,9 +109,16 @@ def _read_origin(label: str, make: Callable[[], ImportResult], command: str) -> 
     result = import_.attempt(label, make)
     if result is None:
         raise scaffold.ScaffoldError("nothing was made")
+    return _make_origin(result, command)
+
+
+def _make_origin(result: ImportResult, command: str, old: Old | None = None) -> Origin:
+    """Report what was imported, and return it as an origin."""
+    from stubwright.project import scaffold
+
     print_import(result.summary, result.all_notes)
     fragment = {key: value for key, value in result.manifest.items() if key != "server"}
-    return scaffold.Origin(fragment, result.manifest["server"], command)
+    return scaffold.Origin(fragment, result.manifest["server"], command, old)
 
 
 def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
@@ -122,8 +135,28 @@ def _read_mcp(url: str | None, arguments: argparse.Namespace) -> Callable[[], Or
     )
 
 
+def _read_python(file: str | None, arguments: argparse.Namespace) -> Callable[[], Origin]:
+    _refuse_selection(arguments)
+    source = from_python.parse(file, arguments)
+
+    def read() -> Origin:
+        from stubwright.project import scaffold
+
+        if not from_python.agree(source, yes=arguments.yes):
+            raise scaffold.ScaffoldError("nothing was made")
+        attempted = import_.attempt(source.label, lambda: from_python.read(source, arguments))
+        if attempted is None:
+            raise scaffold.ScaffoldError("nothing was made")
+        result, old = attempted
+        again = "mcp …"
+        return _make_origin(result, again, old)
+
+    return read
+
+
 _ORIGINS: Final[Mapping[str, Callable[[str | None, argparse.Namespace], Callable[[], Origin]]]] = {
     "mcp": _read_mcp,
     "openapi": _read_openapi,
+    "python": _read_python,
 }
 """What a project can start from: takes the source and the other arguments, checks them, and gives what reads it."""

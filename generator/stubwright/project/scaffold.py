@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import __version__, naming, package_data
 from stubwright.codegen import surface
@@ -23,10 +23,14 @@ from stubwright.codegen.source import render
 from stubwright.codegen.source.literals import comment, literal
 from stubwright.compile import pipeline
 from stubwright.compile.syntax import yamlwriter
-from stubwright.project import build, wheels
+from stubwright.project import build, moving, wheels
 from stubwright.project.files import disk, lock, tree
 from stubwright.project.handwritten import handlers as handwritten
 from stubwright.pycode import Code, Name, code, join, trusted
+
+if TYPE_CHECKING:
+    from stubwright.codegen.surface import HandlerMethod
+    from stubwright.project.moving import Old
 
 IS_PUBLISHED: Final = False
 """Whether package indexes have `stubwright-runtime`. Until the first release, a stranger could put anything there under
@@ -41,11 +45,19 @@ class ScaffoldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a project starts from: an imported manifest without its `server`, that, and how it is imported again."""
+    """What a project starts from.
+
+    Attributes:
+        fragment: An imported manifest without its `server`.
+        server: That.
+        again: How it is imported again.
+        old: The server object whose functions answer until they are moved; None if the methods are to be written.
+    """
 
     fragment: Mapping[str, Any]
     server: Mapping[str, Any]
     again: str
+    old: Old | None = None
 
 
 class NameRefusedError(ScaffoldError):
@@ -83,7 +95,8 @@ def create(
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise ScaffoldError(f"`{target}` is there already: choose another folder with --dir")
         wheel = None if is_published else _pack_runtime()
-        staged = _fill(name, slug, origin() if origin is not None else None, wheel)
+        start = origin() if origin is not None else None
+        staged = _fill(name, slug, target, start, wheel)
         try:
             place = target.resolve()  # a link to an empty folder stays
             place.mkdir(parents=True, exist_ok=True)
@@ -93,7 +106,8 @@ def create(
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
         raise ScaffoldError(f"cannot write `{error.filename or target}`: {error.strerror or error}") from error
-    return _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
+    steps = _next_steps(target, slug, "specs/imported" if origin is not None else "specs", wheel)
+    return steps + (start.old.next_steps() if start is not None and start.old is not None else "")
 
 
 def _pack_runtime() -> wheels.Wheel:
@@ -106,8 +120,8 @@ def _pack_runtime() -> wheels.Wheel:
         ) from None
 
 
-def _fill(name: str, slug: str, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
-    """Make the whole project in a temporary folder."""
+def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: wheels.Wheel | None) -> Path:
+    """Make the whole project in a temporary folder; `target` is where it will be."""
     stem = naming.server_stem(name)
     module = naming.handwritten_module(name)
     client = naming.client_class(stem)
@@ -122,6 +136,7 @@ def _fill(name: str, slug: str, origin: Origin | None, wheel: wheels.Wheel | Non
         "handwritten": module,
         "calls": False,
         "variables": [],
+        "moved": False,
         "wheel": None if wheel is None else trusted(wheel.name),
     }
     used = [*sorted([Name("ToolFailed"), client]), Name("build_server")]
@@ -146,6 +161,12 @@ def _fill(name: str, slug: str, origin: Origin | None, wheel: wheels.Wheel | Non
     }
     templates = render.environment("new")
     templates.filters |= {"json": _json, "quoted": _quoted}
+    old = origin.old if origin is not None else None
+    if old is not None:
+        if old.file.stem in (module, values["package"]):
+            raise ScaffoldError(f"`{old.file.name}` has the name of a package of the new server: choose another NAME")
+        values |= {"moved": True, **old.values(target)}
+        files[f"{module}/old.py"] = "old.py"
     staged = Path(tempfile.mkdtemp(prefix="stubwright-"))
     if origin is not None:
         del files[f"specs/{slug}.yaml"]
@@ -164,7 +185,8 @@ def _fill(name: str, slug: str, origin: Origin | None, wheel: wheels.Wheel | Non
         (staged / "wheels" / wheel.name).write_bytes(wheel.data)
     schema = package_data.MANIFEST_SCHEMA.read_bytes()
     (staged / "specs" / "stubwright.schema.json").write_bytes(schema)
-    values["requirements"] = _compile(staged, f"specs/{slug}.yaml")
+    needed = [old.requirement] if old is not None and old.requirement else []
+    values["requirements"] = [*_compile(staged, f"specs/{slug}.yaml"), *needed]
     write("pyproject.toml", "pyproject.toml")
     staged.chmod(0o755)
     return staged
@@ -192,23 +214,28 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     methods = [method for method in surface.handler_methods(checked.manifest) if not method.is_optional]
     nothing = handwritten.Handwritten("", "", "", "")
     used = {values["interface"], *handwritten.names_to_import(nothing, methods)}
-    raising = [method.role == "tool" for method in methods]
+    bodies = [_body(method) if origin.old is None else moving.body(method, origin.old) for method in methods]
     return {
         "calls": checked.manifest.calls,
         "variables": _variables(checked.manifest.document.get("apis") or {}),
-        "handler_imports": [*map(Name, sorted(used | ({"ToolError"} if any(raising) else set())))],
+        "handler_imports": [*map(Name, sorted(used.union(*(body.names for body in bodies))))],
         "methods": [
             {
-                "signature": handwritten.signature(method),
-                "raised": (
-                    code("ToolError({})", literal(f"{method.name} is not written yet"))
-                    if is_tool
-                    else code("NotImplementedError")
-                ),
+                "signature": code("async def {}({}) -> {}:", method.name, method.signature, body.result),
+                "statement": body.statement,
+                "comments": body.comments,
             }
-            for method, is_tool in zip(methods, raising, strict=True)
+            for method, body in zip(methods, bodies, strict=True)
         ],
     }
+
+
+def _body(method: HandlerMethod) -> moving.Body:
+    """Return what stands in a method that is not written yet."""
+    if method.role != "tool":
+        return moving.Body(method.result.text, code("raise NotImplementedError"))
+    refusal = code("raise ToolError({})", literal(f"{method.name} is not written yet"))
+    return moving.Body(method.result.text, refusal, names=frozenset({"ToolError"}))
 
 
 def _json(value: str) -> Code:

@@ -1,0 +1,97 @@
+"""`stubwright new NAME --from python FILE:NAME`: a server object that moves over.
+
+Takes what the parser gives; gives what reads the origin. It says which file it runs, and with which Python, and asks
+first, since the file is somebody's code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.commands.shared import servers as sources
+from stubwright.commands.shared.console import UsageError, err
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.python.moving import Source
+    from stubwright.project.moving import Old
+
+_SOURCE: Final = re.compile(r"(.+\.py)(?::([^\W\d]\w*))?")
+
+
+def add_options(parser: Any) -> None:
+    """Let a verb be told to run the file without asking."""
+    parser.add_argument(
+        "--yes", action="store_true", help="with python: run the file, whose server moves, without asking"
+    )
+
+
+def parse(text: str | None, arguments: argparse.Namespace) -> Source:
+    """Return the server object that the command line names.
+
+    Raises:
+        UsageError: It names none, or no file, or an option does not fit.
+    """
+    from stubwright.importers.python.moving import Source
+
+    if text is None:
+        raise UsageError("--from python takes a file and the server's name in it, such as app.py:mcp")
+    if arguments.header:
+        raise UsageError("--header and --token are for --from mcp URL")
+    if arguments.command == []:
+        raise UsageError("the command after `--` is empty; it starts Python, as in: -- uv run python")
+    match = _SOURCE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"`{text}` is not a Python file and a name in it, such as app.py:mcp")
+    path, name = match[1], match[2] or ""
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise UsageError(f"there is no file `{path}`")
+    program, *options = arguments.command or [find_python(file.parent, os.environ)]
+    if Path(program).name != program:  # the new server may be started anywhere
+        program = os.path.abspath(program)  # noqa: PTH100 - `resolve` would follow an environment's link
+    command = sources.start([program, *options], arguments)
+    return Source(file, name, command.words, command.environment)
+
+
+def find_python(folder: Path, variables: Mapping[str, str]) -> str:
+    """Return the interpreter of a file in `folder`: of the environment that is active or nearest, otherwise ours."""
+    environments = [*([Path(variables["VIRTUAL_ENV"])] if variables.get("VIRTUAL_ENV") else [])]
+    environments += [each / ".venv" for each in (folder, *folder.parents)]
+    name = "Scripts/python.exe" if sys.platform == "win32" else "bin/python"
+    pythons = (environment / name for environment in environments)
+    return next((str(python) for python in pythons if python.is_file()), sys.executable)
+
+
+def agree(source: Source, *, yes: bool) -> bool:
+    """Say what will run, and return whether it may.
+
+    Raises:
+        UsageError: Nobody can be asked.
+    """
+    what = f"`{source.file}` with `{shlex.join(source.python)}`"
+    if yes:
+        err(f"running {what}, to ask its server what it offers")
+        return True
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"this runs {what}: add --yes if that is what you want")
+    err(f"This runs {what}, to ask its server what it offers.")
+    print("Run it? [y/n]: ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+
+
+def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:
+    """Run the file, and return its manifest and what its successor needs to know. Raises SourceError."""
+    from stubwright.importers import live, servers
+    from stubwright.importers.python import moving
+
+    listing, old = moving.read(source, arguments.timeout or live.TIMEOUT, arguments.max_bytes or live.MAX_BYTES)
+    return servers.make_manifest(listing, name=None, default_name=source.file.stem), old

@@ -1,0 +1,1 @@
+"""Server objects in Python files: FastMCP's, and those of MCP's SDK."""

@@ -1,0 +1,147 @@
+"""A server object in a Python file, asked for all that it has.
+
+Takes a file, a name in it, and a command that starts Python; gives what the server lists, as `live` does for any, and
+what the handlers of its successor need to know. It imports nothing of the file: a process of its own does, by
+`program.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.importers import live
+from stubwright.importers.reading import SourceError
+from stubwright.project.moving import Old
+from stubwright_runtime.client.core.environment import describe_withheld
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.importers.live import ServerListing
+
+PROGRAM: Final = Path(__file__).with_name("program.py")
+
+_LINES: Final = 6
+"""How many lines of a traceback are shown, the last ones."""
+
+
+class NotMovedError(SourceError):
+    """The file has no server that can be asked; the message says why, for people."""
+
+    names_source = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A server object: its file, its name there (empty for the first of the usual names), and how Python is started."""
+
+    file: Path
+    name: str
+    python: Sequence[str]
+    environment: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return to_one_line(f"{self.file}:{self.name}" if self.name else str(self.file))
+
+
+def read(source: Source, timeout: float, max_bytes: int) -> tuple[ServerListing, Old]:
+    """Run the file, and ask its server for all that it has.
+
+    Raises:
+        NotMovedError: Importing the file fails, it has no such server, or that does not answer in time.
+        UnreachableError: Python cannot be started, or the server breaks the protocol or sends too much.
+    """
+    with tempfile.TemporaryDirectory(prefix="stubwright-") as folder:
+        report = Path(folder) / "report.json"
+        words = [*source.python, str(PROGRAM), str(source.file), source.name, str(report)]
+        try:
+            listing = live.read(live.Command(words, source.environment), timeout, max_bytes)
+        except live.UnreachableError as error:
+            if "did not answer" in str(error):
+                raise NotMovedError(
+                    f"the server in `{source.file}` did not answer within {timeout:g} s; does the file call `run()` "
+                    'outside of `if __name__ == "__main__":`?'
+                ) from error
+            said = _read_report(report)
+            if said is None or "sdk" in said:
+                raise
+            raise NotMovedError(_describe(source, said)) from error
+        said = _read_report(report)
+    if said is None or not any(listing.sections.values()):
+        raise NotMovedError(f"`{source.label}` has no tools, resources or prompts, so that there is nothing to move")
+    return listing, _make_old(source, said, listing)
+
+
+def _read_report(report: Path) -> dict[str, Any] | None:
+    try:
+        said: dict[str, Any] = json.loads(report.read_text("utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):  # the process ended before it was written
+        return None
+    return said
+
+
+def _describe(source: Source, said: Mapping[str, Any]) -> str:
+    """Return why there is no server, for people."""
+    if "raised" in said:
+        lines = [to_one_line(line) for line in said["raised"][-_LINES:]]
+        quoted = "".join(f"\n  | {line}" for line in lines)
+        return f"`{source.file}` cannot be imported:{quoted}{_describe_key(source, said['missing_key'])}"
+    if "shadowed" in said:
+        return f"`import {source.file.stem}` finds `{to_one_line(said['shadowed'])}` in its place: rename the file"
+    servers = ", ".join(f"`{to_one_line(name)}`" for name in said["servers"])
+    hint = f"; it has the server objects {servers}" if servers else "; it has no server object at its top level"
+    if said["other"] is not None:
+        other = to_one_line(said["other"])
+        return f"`{source.label}` is of the type `{other}`, and not FastMCP or MCPServer{hint}"
+    if not source.name:
+        return f"name the server in `{source.file}`, as in {source.file.name}:NAME{hint}"
+    return f"`{source.file}` has no `{source.name}`{hint}"
+
+
+def _describe_key(source: Source, key: str | None) -> str:
+    if key is None or key not in os.environ or key in source.environment:
+        return ""
+    return f"\n  help: {describe_withheld([key], '--env NAME')}"
+
+
+_LEFT: Final = (
+    "the text beside a structured result is now its JSON",
+    'arguments are no longer converted, such as `"2"` to 2: what the schema refuses is refused',
+)
+
+
+def _make_old(source: Source, said: Mapping[str, Any], listing: ServerListing) -> Old:
+    is_shared = said["prefix"] == sys.prefix  # what `stubwright dev` runs in
+    left = [*_LEFT]
+    if said["contexts"]:
+        names = ", ".join(f"`{to_one_line(name)}`" for name in said["contexts"])
+        left.append(
+            f"{names}: progress is passed on; what their Context logs is not, and questions (elicit, sample) fail"
+        )
+    if said["protected"]:
+        left.append("its authentication: declare `auth` in the manifest")
+    if listing.capabilities.get("completions") is not None:
+        left.append("its completions: declare `complete` in the manifest")
+    is_fastmcp = said["distribution"] == "fastmcp"
+    needed = ""
+    if is_shared and is_fastmcp:
+        major, minor, *_ = said["version"].split(".")
+        needed = f"fastmcp>={major}.{minor},<{int(major) + 1}"
+    return Old(
+        source.file,
+        said["name"],
+        None if is_shared else tuple(source.python),
+        is_fastmcp,
+        needed,
+        frozenset(said["contexts"]),
+        tuple(left),
+    )

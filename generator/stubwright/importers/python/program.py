@@ -1,0 +1,130 @@
+"""A program that imports a Python file, says in a report what server object is in it, and serves that on stdio.
+
+It runs in the interpreter of the file's project, which may be older and need not have stubwright; so it imports nothing
+but the standard library, and by itself only that file. Takes the file, the object's name (empty for the first of the
+usual ones) and where the report goes; standard output is the protocol's, so that what the file prints goes to standard
+error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import inspect
+import json
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_KINDS = {
+    ("fastmcp.server.server", "FastMCP"): "fastmcp",
+    ("mcp.server.fastmcp.server", "FastMCP"): "mcp",
+    ("mcp.server.mcpserver.server", "MCPServer"): "mcp",
+}
+"""The classes of servers, each with the distribution that it is from."""
+
+_USUAL = ("mcp", "server", "app")
+"""The names that `fastmcp run` and `mcp run` look for."""
+
+
+def main(file: str, name: str, report: str) -> None:
+    """Serve the object, after what there is to say of it was written to `report`."""
+    path = Path(file).resolve()
+    sys.path[0] = str(path.parent)
+    server = None
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            module = importlib.import_module(path.stem)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's
+            said = {"raised": _format(error, path), "missing_key": _get_key(error)}
+        else:
+            server, said = _find(module, path, name)
+    Path(report).write_text(json.dumps(said), "utf-8")
+    if server is None:
+        sys.exit(1)
+    server.run(transport="stdio")
+
+
+def _format(error: BaseException, path: Path) -> list[str]:
+    """Return the lines of a traceback from the file on: those before are of this program and of Python's imports."""
+    trace = error.__traceback__
+    while trace is not None and Path(trace.tb_frame.f_code.co_filename) != path:
+        trace = trace.tb_next
+    lines = [*traceback.format_tb(trace), *traceback.format_exception_only(type(error), error)]
+    return "".join(lines).rstrip().split("\n")
+
+
+def _get_key(error: BaseException) -> str | None:
+    """Return the key that was missing, which may be a variable's name."""
+    key = error.args[0] if isinstance(error, KeyError) and error.args else None
+    return key if isinstance(key, str) else None
+
+
+def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
+    """Return the server object, and what is to be said of it or of its absence."""
+    there = Path(getattr(module, "__file__", None) or "/").resolve()
+    if there != path:
+        return None, {"shadowed": str(there)}
+    found = {each: _find_kind(value) for each, value in vars(module).items()}
+    kinds = {each: kind for each, kind in found.items() if kind is not None}
+    name = name or next((each for each in _USUAL if each in kinds), "")
+    if not name and len(kinds) == 1:
+        [name] = kinds
+    if name not in kinds:
+        other = type(getattr(module, name)).__name__ if hasattr(module, name) else None
+        return None, {"servers": list(kinds), "other": other}
+    server, distribution = getattr(module, name), kinds[name]
+    return server, {
+        "name": name,
+        "distribution": distribution,
+        "version": metadata.version(distribution),
+        "sdk": metadata.version("mcp"),
+        "prefix": sys.prefix,
+        "contexts": sorted(_list_contexts(server)),
+        "protected": _is_protected(server),
+    }
+
+
+def _find_kind(value: object) -> str | None:
+    for each in type(value).__mro__:
+        if (kind := _KINDS.get((each.__module__, each.__name__))) is not None:
+            return kind
+    return None
+
+
+def _is_protected(server: Any) -> bool:
+    """Tell whether callers over HTTP need a token; FastMCP keeps how in the server, the SDK in its settings."""
+    return any(getattr(each, "auth", None) is not None for each in (server, getattr(server, "settings", None)))
+
+
+def _list_contexts(server: Any) -> Iterable[str]:
+    """Yield the names of the tools whose functions take a `Context`."""
+    for tool in _list_tools(server):
+        function = getattr(tool, "fn", None)
+        parameters = inspect.signature(function).parameters.values() if callable(function) else ()
+        if any("Context" in _name(parameter.annotation) for parameter in parameters):
+            yield tool.name
+
+
+def _name(annotation: object) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", None) or repr(annotation)
+
+
+def _list_tools(server: Any) -> Iterable[Any]:
+    """Return the tools with their functions, which each kind of server keeps elsewhere."""
+    manager = getattr(server, "_tool_manager", None)
+    if hasattr(server, "get_tools"):  # FastMCP 2
+        tools = asyncio.run(server.get_tools())
+    elif manager is not None:  # the SDK's, whose `list_tools` gives what goes on the wire
+        tools = manager.list_tools()
+    else:
+        tools = asyncio.run(server.list_tools())
+    return list(tools.values()) if isinstance(tools, Mapping) else tools
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

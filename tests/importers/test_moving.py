@@ -1,0 +1,442 @@
+"""`stubwright new NAME --from python FILE:NAME`: a server object moves over, and its successor answers as it did."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import forked
+from command_line import stubwright
+from stubwright.commands.importing import from_python
+from terminals import Terminal
+
+BOOKS = '''
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.mcpserver import Context, Image, MCPServer
+from pydantic import BaseModel
+
+from shelf import SHELF
+
+print("what a file prints is not the protocol's")
+
+
+@asynccontextmanager
+async def opened(server: MCPServer[Any]) -> AsyncIterator[None]:
+    SHELF["Opened"] = 2000
+    yield
+
+
+mcp = MCPServer("books", version="1.2", instructions="Ask for books.", lifespan=opened)
+
+
+class Book(BaseModel):
+    title: str
+    year: int = 1900
+
+
+@mcp.tool()
+def count_books() -> int:
+    """Count."""
+    return len(SHELF)
+
+
+@mcp.tool()
+async def add_book(book: Book, note: str | None = None) -> Book:
+    """Add."""
+    SHELF[book.title] = book.year
+    return book
+
+
+@mcp.tool()
+def forget(title: str) -> None:
+    """Forget."""
+    SHELF.pop(title, None)
+
+
+@mcp.tool()
+def repeat(title: str, times: int = 2) -> list[str]:
+    """Repeat."""
+    return [title] * times
+
+
+@mcp.tool()
+def find(title: str) -> str:
+    """Find."""
+    if title not in SHELF:
+        raise mcp_error(f"There is no {title}.")
+    return str(SHELF[title])
+
+
+@mcp.tool()
+async def read_slowly(steps: int, ctx: Context) -> dict[str, int]:
+    """Read."""
+    for step in range(steps):
+        await ctx.report_progress(step + 1, steps, f"page {step + 1}")
+    return {"steps": steps, "process": os.getpid()}
+
+
+@mcp.tool(structured_output=False)
+def draw(title: str):
+    """Draw."""
+    return [f"The cover of {title}:", Image(data=b"PNG", format="png")]
+
+
+def mcp_error(text: str) -> Exception:
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    return ToolError(text)
+
+
+@mcp.resource("books://all", mime_type="text/csv")
+def everything() -> str:
+    return ", ".join(SHELF)
+
+
+@mcp.resource("books://{title}/year")
+def year(title: str) -> str:
+    return f"{title}: 1815"
+
+
+@mcp.prompt()
+def review(title: str, tone: str = "kind") -> str:
+    return f"Review {title}, be {tone}."
+
+
+if __name__ == "__main__":
+    mcp.run()
+'''
+
+COMPARED = """
+import json, os, sys
+from pathlib import Path
+
+import anyio
+import mcp
+
+from moved_mcp import MovedClient, ToolFailed, build_server
+from moved_server.handlers import Moved
+
+sys.path.insert(0, sys.argv[1])
+CALLS = [
+    ("count_books", {}),
+    ("add_book", {"book": {"title": "Emma"}}),
+    ("add_book", {"book": {"title": "Emma", "year": 1815}, "note": None}),
+    ("forget", {"title": "Emma"}),
+    ("repeat", {"title": "Emma"}),
+    ("repeat", {"title": "Emma", "times": 1}),
+    ("find", {"title": "Opened"}),
+    ("find", {"title": "Nothing"}),
+    ("draw", {"title": "Emma"}),
+]
+
+
+def json_of(value):
+    return [json_of(each) for each in value] if isinstance(value, list) else value.model_dump(mode="json")
+
+
+async def ask(old):
+    answers = {"old": [], "new": []}
+    async with old, MovedClient.connect(build_server(Moved()), raise_errors=True) as new:
+        for name, arguments in CALLS:
+            result = await old.call_tool(name, arguments)
+            said = "".join(block.text for block in result.content if block.type == "text")
+            expected = result.structured_content if result.structured_content is not None else json_of(result.content)
+            answers["old"].append(said if result.is_error else expected)
+            try:
+                answers["new"].append(json_of(await getattr(new, name)(**arguments)))
+            except ToolFailed as error:
+                answers["new"].append(str(error))
+        reads = {"books://all": new.read_everything(), "books://a%20b%2Fc/year": new.read_year(title="a b/c")}
+        for uri, read in reads.items():
+            answers["old"].append(json_of((await old.read_resource(uri)).contents)[0])
+            answers["new"].append(json_of(await read)[0])
+        for arguments in ({"title": "Emma"}, {"title": "Emma", "tone": "short"}):
+            answers["old"].append(json_of((await old.get_prompt("review", arguments)).messages))
+            answers["new"].append(json_of(await new.prompt_review(**arguments)))
+        progress = []
+        told = new.with_options(on_progress=lambda *told: progress.append([told[0], told[1], told[2]]))
+        read = await told.read_slowly(steps=3)
+        answers["progress"] = progress
+        answers["is_shared"] = json_of(read)["process"] == os.getpid()
+    print(json.dumps(answers))
+
+
+from books import mcp as server
+anyio.run(ask, mcp.Client(server))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a server, and a module that it needs."""
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "books.py").write_text(BOOKS)
+    (old / "shelf.py").write_text('SHELF = {"Persuasion": 1817}\n')
+    return tmp_path
+
+
+def move(folder: Path, source: str = "old/books.py:mcp", *options: str, python: str = sys.executable) -> Any:
+    return stubwright("new", "moved", "--from", "python", source, "--yes", *options, "--", python, cwd=folder)
+
+
+def compare(folder: Path) -> dict[str, Any]:
+    """Return what the old server and the new one answer."""
+    path = [folder / "moved", folder / "moved" / "generated"]
+    asked = forked.python(["-c", COMPARED, str(folder / "old")], folder, path)
+    assert asked.returncode == 0, asked.stderr
+    answers: dict[str, Any] = json.loads(asked.stdout.splitlines()[-1])
+    return answers
+
+
+def find_mistyped(folder: Path, mypy: list[str]) -> str:
+    """Return what mypy says about the handwritten part of the new project; nothing if it is right."""
+    path = [folder / "moved", folder / "moved" / "generated"]
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, path))}
+    done = subprocess.run(
+        [*mypy, "moved_server"], cwd=path[0], env=environment, capture_output=True, text=True, check=False
+    )
+    return done.stdout if done.returncode else ""
+
+
+def foreign_python(folder: Path) -> str:
+    """Return the interpreter of an environment of its own, which has our packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "theirs"], check=True)
+    [site] = (folder / "theirs" / "lib").glob("*/site-packages")
+    (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    return str(folder / "theirs" / "bin" / "python")
+
+
+# --- what comes out ------------------------------------------------------------------------------------------------
+
+
+def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]) -> None:
+    done = move(folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        f"running `{folder}/old/books.py` with `{sys.executable}`, to ask its server what it offers",
+        "books 1.2 (MCP 2026-07-28): 7 tools, 1 resource, 1 resource template, 1 prompt",
+    ]
+    assert "in the process of the new server" in done.stdout
+    assert "  - `read_slowly`: progress is passed on;" in done.stdout
+    answers = compare(folder)
+    assert len(answers["new"]) == 13
+    assert answers["new"] == answers["old"]
+    assert answers["new"][7] == "Error executing tool find: There is no Nothing."
+    assert answers["progress"] == [[1, 3, "page 1"], [2, 3, "page 2"], [3, 3, "page 3"]]
+    assert answers["is_shared"]
+
+    project = folder / "moved"
+    assert stubwright("generate", "--check", cwd=project).returncode == 0
+    checked = stubwright("check", "--strict", cwd=project)
+    assert checked.returncode == 0, checked.stderr
+    path = [project, project / "generated"]
+    assert find_mistyped(folder, mypy) == ""
+    tested = forked.python(
+        ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "anyio"], project, path, **forked.ALONE
+    )
+    assert "1 passed" in tested.stdout, tested.stdout + tested.stderr
+
+
+def test_a_server_of_another_environment_answers_from_its_own_process(folder: Path, mypy: list[str]) -> None:
+    python = foreign_python(folder)
+    done = move(folder, python=python)
+    assert done.returncode == 0, done.stderr
+    assert f"in a process of its own, with {python}." in done.stdout
+    answers = compare(folder)
+    assert answers["new"] == answers["old"]
+    assert answers["progress"] == [[1, 3, "page 1"], [2, 3, "page 2"], [3, 3, "page 3"]]
+    assert not answers["is_shared"]
+    assert find_mistyped(folder, mypy) == ""
+
+
+def test_a_missing_resource_stays_missing(folder: Path) -> None:
+    (folder / "old" / "books.py").write_text(
+        "from mcp.server.mcpserver import MCPServer\n"
+        "from mcp.server.mcpserver.exceptions import ResourceNotFoundError\n"
+        "server = MCPServer('books')\n"
+        "@server.resource('books://{title}')\n"
+        "def read(title: str) -> str:\n"
+        "    raise ResourceNotFoundError(f'no {title}')\n"
+    )
+    done = move(folder, "old/books.py")
+    assert done.returncode == 0, done.stderr
+    script = (
+        "import anyio, mcp\n"
+        "from moved_mcp import build_server\n"
+        "from moved_server.handlers import Moved\n"
+        "async def ask():\n"
+        "    async with mcp.Client(build_server(Moved())) as client:\n"
+        "        try:\n"
+        "            await client.read_resource('books://Emma')\n"
+        "        except mcp.MCPError as error:\n"
+        "            print(error.code, error.message)\n"
+        "anyio.run(ask)\n"
+    )
+    asked = forked.python(["-c", script], folder, [folder / "moved", folder / "moved" / "generated"])
+    assert asked.stdout == "-32602 no Emma\n", asked.stderr
+
+
+def test_what_does_not_move_is_said(folder: Path) -> None:
+    (folder / "old" / "books.py").write_text(
+        "from mcp.server.auth.settings import AuthSettings\n"
+        "from mcp.server.mcpserver import MCPServer\n"
+        "settings = AuthSettings(issuer_url='https://example.com', resource_server_url='https://example.com/mcp')\n"
+        "app = MCPServer('books', auth=settings, token_verifier=object())\n"
+        "@app.completion()\n"
+        "async def complete(ref, argument, context):\n"
+        "    return None\n"
+        "@app.prompt()\n"
+        "def ask(title: str) -> str:\n"
+        "    return title\n"
+    )
+    done = move(folder, "old/books.py")
+    assert done.returncode == 0, done.stderr
+    assert "  - its authentication: declare `auth` in the manifest\n" in done.stdout
+    assert "  - its completions: declare `complete` in the manifest\n" in done.stdout
+    assert "Context" not in done.stdout
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------------------
+
+_EMPTY = "from mcp.server.mcpserver import MCPServer\n"
+_TRACEBACK = """`{folder}/app.py` cannot be imported:
+  |   File "{folder}/app.py", line 4, in <module>
+  |     connect()
+  |   File "{folder}/app.py", line 2, in connect
+  |     raise ValueError('no database')
+  | ValueError: no database
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "status", "said"),
+    [
+        ("", "missing.py:mcp", 2, "there is no file `missing.py`"),
+        ("", "app", 2, "`app` is not a Python file and a name in it, such as app.py:mcp"),
+        ("", "app.py", 1, "name the server in `{folder}/app.py`, as in app.py:NAME; it has no server object"),
+        (
+            f"{_EMPTY}a = MCPServer('a')\nb = MCPServer('b')\n",
+            "app.py",
+            1,
+            "name the server in `{folder}/app.py`, as in app.py:NAME; it has the server objects `a`, `b`",
+        ),
+        (
+            f"{_EMPTY}books = MCPServer('a')\n",
+            "app.py:mcp",
+            1,
+            "`{folder}/app.py` has no `mcp`; it has the server objects `books`",
+        ),
+        (
+            "mcp = []\n",
+            "app.py:mcp",
+            1,
+            "`{folder}/app.py:mcp` is of the type `list`, and not FastMCP or MCPServer; it has no server object",
+        ),
+        (
+            "def connect():\n    raise ValueError('no database')\n\nconnect()\n",
+            "app.py:mcp",
+            1,
+            _TRACEBACK,
+        ),
+        ("def mcp(:\n", "app.py:mcp", 1, "  | SyntaxError: "),
+        (
+            "import os\nos.environ['BOOKS_KEY']\n",
+            "app.py:mcp",
+            1,
+            "  help: the command did not get BOOKS_KEY, which is set here; pass it on with --env BOOKS_KEY\n",
+        ),
+        ("import sys\nsys.exit('not today')\n", "app.py:mcp", 1, "  | SystemExit: not today\n"),
+        (
+            f"{_EMPTY}mcp = MCPServer('empty')\n",
+            "app.py:mcp",
+            1,
+            "`{folder}/app.py:mcp` has no tools, resources or prompts, so that there is nothing to move",
+        ),
+        ("", "json.py:mcp", 1, "rename the file"),
+        (
+            f"{_EMPTY}mcp = MCPServer('a')\nmcp.run()\n",
+            "app.py",
+            1,
+            "within 10 s; does the file call `run()` outside of",
+        ),
+    ],
+)
+def test_what_cannot_move_says_why_and_leaves_nothing(
+    text: str, source: str, status: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOOKS_KEY", "secret")
+    for name in ("app.py", "json.py"):
+        (tmp_path / name).write_text(text)
+    done = move(tmp_path, source, "--timeout", "10")
+    assert (done.returncode, done.stdout) == (status, "")
+    assert said.format(folder=tmp_path) in done.stderr
+    assert not (tmp_path / "moved").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--from", "python"], "--from python takes a file and the server's name in it, such as app.py:mcp"),
+        (["--from", "python", "old/books.py:mcp"], "add --yes if that is what you want"),
+        (["--from", "python", "old/books.py:mcp", "--yes", "--"], "the command after `--` is empty"),
+        (["--from", "python", "old/books.py:mcp", "--header", "A: b"], "--header and --token are for --from mcp URL"),
+        (["--from", "python", "old/books.py:mcp", "--include", "a"], "operations are selected with --from openapi"),
+        (["--yes"], "--yes goes with --from python"),
+    ],
+)
+def test_words_that_do_not_fit(words: list[str], said: str, folder: Path) -> None:
+    (folder / "old" / "books.py").write_text("open('ran', 'w').close()\n")
+    done = stubwright("new", "moved", *words, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert [path.name for path in folder.iterdir()] == ["old"], "nothing ran, and nothing was made"
+
+
+def test_a_name_that_hides_the_old_file_is_refused(folder: Path) -> None:
+    (folder / "old" / "books.py").rename(folder / "old" / "moved_server.py")
+    done = move(folder, "old/moved_server.py:mcp")
+    assert done.returncode == 1
+    assert "`moved_server.py` has the name of a package of the new server: choose another NAME" in done.stderr
+
+
+@pytest.mark.parametrize(("typed", "is_made"), [("y", True), ("n", False)])
+def test_a_person_is_asked_first(typed: str, is_made: bool, folder: Path) -> None:
+    command = [sys.executable, "-m", "stubwright", "new", "moved", "--from", "python", "old/books.py:mcp"]
+    terminal = Terminal([*command, "--", sys.executable], folder)
+    terminal.until(f"This runs `{folder}/old/books.py` with `{sys.executable}`")
+    terminal.until("Run it? [y/n]: ")
+    terminal.type(f"{typed}\n")
+    assert terminal.rest() == (0 if is_made else 1)
+    assert (folder / "moved").exists() == is_made
+    assert ("nothing was made" in terminal.text) == (not is_made)
+
+
+def test_the_nearest_environment_has_the_interpreter(tmp_path: Path) -> None:
+    def environment(name: str) -> str:
+        python = tmp_path / name / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        python.parent.mkdir(parents=True)
+        python.touch()
+        return str(python)
+
+    assert from_python.find_python(tmp_path / "a" / "b", {}) == sys.executable
+    above = environment(".venv")
+    assert from_python.find_python(tmp_path / "a" / "b", {}) == above
+    nearest = environment("a/.venv")
+    assert from_python.find_python(tmp_path / "a" / "b", {}) == nearest
+    active = environment("active")
+    assert from_python.find_python(tmp_path / "a" / "b", {"VIRTUAL_ENV": str(tmp_path / "active")}) == active
+    assert from_python.find_python(tmp_path / "a" / "b", {"VIRTUAL_ENV": str(tmp_path / "gone")}) == nearest
