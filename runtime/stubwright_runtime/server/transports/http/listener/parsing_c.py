@@ -49,6 +49,7 @@ class HttptoolsConnection(Connection, HttpToolsProtocol):  # type: ignore[misc]
             UnclearHostError: It does; httptools passes it on as an error of the request, which is answered 400.
         """
         self._is_in_head = False
-        version = self.parser.get_http_version().encode()
+        parser: Any = self.parser  # which calls this
+        version = parser.get_http_version().encode()
         self.url, self.headers[:] = resolve_target(self.url, version, self.headers)
         super().on_headers_complete()
