@@ -149,8 +149,11 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
         sides = comparison.make_listed(old.manifest, formats), comparison.make_listed(new.manifest, formats)
-    changes = comparing.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target)
-    if old.is_listed or new.is_listed:
+    is_listed = old.is_listed or new.is_listed
+    changes = comparing.compare(
+        *(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target), on_wire_alone=is_listed
+    )
+    if is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     if old.is_sorted or new.is_sorted:
         changes = [change for change in changes if (change.code, change.subject) not in _ORDERS]
