@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,10 +19,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from command_line import stubwright
+from processes import await_end
 from serving import asgi
 from stubwright.importers.contracts import contract, secrets
 from stubwright.project.files.disk import Disk
+from terminals import Terminal
 
+COMMAND: Final = [sys.executable, "-P", "-m", "stubwright"]
 TOKEN: Final = "top-5ecret-t0ken"
 TOOL: Final[dict[str, Any]] = {
     "name": "find_desk",
@@ -505,3 +510,37 @@ def test_nothing_is_loaded_that_only_generating_needs(verb: str, folder: Path) -
     loaded = {module.partition(".")[0] for module in done.stderr.split()}
     assert "yaml" in loaded
     assert loaded.isdisjoint({"black", "jinja2", "datamodel_code_generator"}), shlex.join(words)
+
+
+# --- while it runs ----------------------------------------------------------------------------------------------------
+
+
+def test_a_terminal_shows_that_servers_are_asked(folder: Path) -> None:
+    lock(folder)
+    (folder / "server.py").write_text(f"import time\ntime.sleep(1.5)\n{SERVER}")
+    terminal = Terminal([*COMMAND, "verify"], folder)
+    terminal.until("asking 1 server …")
+    assert terminal.rest() == 0
+    assert terminal.text.endswith("\r\x1b[Kcontracts/desk.yaml: unchanged\r\n")
+
+
+def test_a_run_that_is_broken_off_leaves_no_server(folder: Path) -> None:
+    for name in ("a", "b"):
+        lock(folder, name)
+    waiting = "open(sys.argv[1] + '.pid', 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    (folder / "server.py").write_text(f"import os, sys, time\n{waiting}\n")
+    with subprocess.Popen([*COMMAND, "verify"], cwd=folder, stderr=subprocess.DEVNULL) as process:
+        files = [folder / "a.pid", folder / "b.pid"]
+        wait_for(lambda: all(file.exists() and file.read_text() for file in files))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 128 + signal.SIGTERM
+    for file in files:
+        await_end(int(file.read_text()))
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
