@@ -145,7 +145,7 @@ def test_docs_ci_works(machine: dict[str, str], made: tuple[Path, str], tmp_path
     project = tmp_path / "lending"
     shutil.copytree(made[0], project, ignore=shutil.ignore_patterns(".venv", ".pytest_cache"))
     text = (ROOT / "docs" / "ci.md").read_text("utf-8")
-    hooks, workflow = (yaml.safe_load(block) for block in blocks(text, "yaml"))
+    hooks, workflow, contracts = (yaml.safe_load(block) for block in blocks(text, "yaml"))
     [shell] = blocks(text)
     say(machine, project, shell)
     runner = tmp_path / "runner"  # a machine of CI: a Python, and neither stubwright nor anything else
@@ -158,6 +158,16 @@ def test_docs_ci_works(machine: dict[str, str], made: tuple[Path, str], tmp_path
     (project / "generated" / "lending_mcp" / "client.py").unlink()
     with pytest.raises(AssertionError, match=r"::error file=generated/lending_mcp/client\.py"):
         say(machine, project, steps[-1], PATH=path)
+    [manifest] = (project / "specs").glob("*.yaml")
+    say(machine, project, f"stubwright lock -- stubwright mock specs/{manifest.name}", PATH=path)
+    for step in (verifying := [step["run"] for step in contracts["jobs"]["contracts"]["steps"] if "run" in step]):
+        assert "::" not in say(machine, project, step, PATH=path)
+    manifest.write_text(manifest.read_text("utf-8").replace("name: roll_dice", "name: throw_dice"), "utf-8")
+    with pytest.raises(AssertionError, match=r"::error file=contracts/[a-z-]+\.yaml,.*`roll_dice`"):
+        say(machine, project, verifying[-1], PATH=path)
+    manifest.unlink()  # the server does not start: it is asked once more, and the status stays
+    with pytest.raises(AssertionError, match=r"(?s)title=not verified::.*slept 60\n.*title=not verified::"):
+        say(machine, project, f"sleep() {{ echo slept $1; }}; {verifying[-1]}", PATH=path)
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ from stubwright.commands import (
     wheels,
 )
 from stubwright.commands.asking import call, inspect_, list_
-from stubwright.commands.contracts import lock
+from stubwright.commands.contracts import lock, verify
 from stubwright.commands.importing import import_, refresh
 
 VERBS = (
@@ -36,6 +36,7 @@ VERBS = (
     install,
     diff,
     lock,
+    verify,
     targets,
     export,
     import_,

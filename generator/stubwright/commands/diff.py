@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from stubwright.commands.shared.comparison import Version
     from stubwright.commands.shared.servers import CommandParser
     from stubwright.diff.changes import Change, Impact
+    from stubwright.diff.printers import Comparison
 
 _VERSION = "a manifest, a saved tools/list result, git:REV, git:REV:PATH, a URL, or -- COMMAND"
 _FAILING: dict[str, tuple[Impact, ...]] = {
@@ -42,16 +44,22 @@ def add(verbs: Any) -> None:
     diff.takes_command = True
     diff.add_argument("old", metavar="OLD", help=_VERSION)
     diff.add_argument("new", metavar="NEW", nargs="?", help="the same; with git:REV alone, the project's manifests")
-    diff.add_argument("--format", choices=("text", "json", "md"), default="text", help="how to print changes")
-    diff.add_argument(
+    options(diff)
+    servers.passing(diff)
+    diff.set_defaults(verb=_diff)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be told how to print changes, and which of them count."""
+    formats = ("text", "json", "md", "github")
+    parser.add_argument("--format", choices=formats, default="text", help="how to print changes")
+    parser.add_argument(
         "--fail-on",
         choices=tuple(_FAILING),
         action="append",
         help="what makes the exit status 1; may be given more than once (default: breaking, and words of others)",
     )
-    servers.passing(diff)
-    targeting.option(diff)
-    diff.set_defaults(verb=_diff)
+    targeting.option(parser)
 
 
 _UNLISTED = frozenset(
@@ -78,6 +86,50 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     """Print what changed, as `format` of the arguments says; 1 if one is wrong, or something that `fail_on` names."""
+    from stubwright.diff import printers
+
+    difference = find_difference(old, new, arguments)
+    if difference is None:
+        return 1
+    changes, shown = difference.changes, difference.comparison
+    match arguments.format:
+        case "json":
+            out(printers.json(changes, shown))
+        case "md":
+            out(printers.markdown(changes, shown))
+        case "github":
+            out(printers.github(changes, shown, failing=difference.failing))
+        case _:
+            print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
+    return difference.judge()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed.
+
+    Attributes:
+        changes: The changes.
+        comparison: What is compared, for people.
+        failing: What makes the exit status 1.
+        is_strict: Whether words are among it because somebody else wrote them.
+    """
+
+    changes: Sequence[Change]
+    comparison: Comparison
+    failing: frozenset[Impact]
+    is_strict: bool = False
+
+    def judge(self) -> int:
+        """Return the exit status, with a note if words alone make it 1."""
+        worst = {change.impact for change in self.changes if not change.ignored} & self.failing
+        if self.is_strict and worst == {"words"}:
+            err("note: words that somebody else wrote changed: read them; with `--fail-on breaking` they do not count")
+        return 1 if worst else 0
+
+
+def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -> Difference | None:
+    """Return what changed, by `target` and `fail_on` of the arguments; None if one side is wrong, which is reported."""
     from stubwright.commands.shared import comparison
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
@@ -85,7 +137,7 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
 
     if old.manifest is None or new.manifest is None:
         _report_errors([version for version in (old, new) if version.manifest is None])
-        return 1
+        return None
     for side in (old, new):
         for note in side.notes:
             err(to_one_line(f"note: {side.name}: {note}"))
@@ -97,34 +149,24 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     if old.is_listed or new.is_listed:
         formats = new.manifest.formats if old.is_listed else old.manifest.formats
         sides = comparison.make_listed(old.manifest, formats), comparison.make_listed(new.manifest, formats)
-    changes = comparing.compare(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target)
-    if old.is_listed or new.is_listed:
+    is_listed = old.is_listed or new.is_listed
+    changes = comparing.compare(
+        *(*sides, (old.values, new.values), (old.entry, new.entry), ignored, arguments.target), on_wire_alone=is_listed
+    )
+    if is_listed:
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     if old.is_sorted or new.is_sorted:
         changes = [change for change in changes if (change.code, change.subject) not in _ORDERS]
     versions = [_get_version(side) for side in (old, new)]
     shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
-    match arguments.format:
-        case "json":
-            out(printers.json(changes, shown))
-        case "md":
-            out(printers.markdown(changes, shown))
-        case _:
-            print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
-    return _judge([change for change in changes if not change.ignored], old, new, arguments.fail_on)
-
-
-def _judge(changes: Sequence[Change], old: Version, new: Version, fail_on: Sequence[str] | None) -> int:
-    """Return the exit status. By default, words count if somebody else wrote them: they were not reviewed here."""
-    failing = {impact for name in fail_on or ("breaking",) for impact in _FAILING[name]}
-    if any(change.impact in failing for change in changes):
-        return 1
-    if fail_on is None and any(
-        change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new)) for change in changes
-    ):
-        err("note: words that somebody else wrote changed: read them; with `--fail-on breaking` they do not count")
-        return 1
-    return 0
+    failing = frozenset(impact for name in arguments.fail_on or ("breaking",) for impact in _FAILING[name])
+    # By default, words count if somebody else wrote them: they were not reviewed here.
+    is_strict = arguments.fail_on is None and any(
+        change.impact == "words" and (old.is_foreign(change.old) or new.is_foreign(change.new))
+        for change in changes
+        if not change.ignored
+    )
+    return Difference(changes, shown, failing | {"words"} if is_strict else failing, is_strict)
 
 
 def _get_version(side: Version) -> str:

@@ -28,6 +28,8 @@ def compare(
     files: tuple[str, str] | None = None,
     ignored: Collection[str] = (),
     judged_by: Sequence[str] = (),
+    *,
+    on_wire_alone: bool = False,
 ) -> list[Change]:
     """Return all changes from `old` to `new`, the worst first, otherwise in the order of the new manifest.
 
@@ -38,6 +40,7 @@ def compare(
         files: Their paths, as places have them.
         ignored: Codes of changes that count as harmless.
         judged_by: Targets, in place of those that the new manifest names.
+        on_wire_alone: Leave out the side of Python, which costs most, and which no list of a server has.
     """
     pair = ManifestPair(old, new)
     changes = [
@@ -46,7 +49,7 @@ def compare(
         *primitives.compare(pair),
         *toolsets.compare(pair, files or (old.source, new.source)),
         *targets.compare(pair, judged_by, (files or (old.source, new.source))[1]),
-        *python.compare(pair),
+        *(() if on_wire_alone else python.compare(pair)),
     ]
     marked = [replace(change, ignored=change.code in ignored) for change in _merge_shared(changes)]
     return sorted(marked, key=lambda change: IMPACTS.index(change.impact))

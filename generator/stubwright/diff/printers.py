@@ -1,4 +1,4 @@
-"""Printers of changes: text for people, JSON for programs, Markdown for pull requests.
+"""Printers of changes: text for people, JSON for programs, Markdown and GitHub's notes for pull requests.
 
 Takes changes and finds their places in the old and the new documents; gives text that ends in a line break. It prints
 nothing.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json as jsons
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place, Span
+from stubwright.diagnostics.printers.github import format_command
 from stubwright.diagnostics.printers.json import in_ascii
 from stubwright.diff.changes import IMPACTS, Change, Impact, Words, name_class, raise_version, suggest_bump
 from stubwright_runtime.values.terminal import to_one_line
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "words": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
 _HEADINGS: Final = {"words": "words that models read"}
+_HARMLESS: Final = frozenset({"compatible", "cosmetic"})
 _COUNTED: Final = {"words": "in words"}
 _MARKED: Final = re.compile(r"[\\*_\[\]<>|~&#@]")
 _CODE: Final = re.compile(r"`([^`]*)`")
@@ -74,6 +76,11 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
 
 def json(changes: Sequence[Change], comparison: Comparison) -> str:
     """Format for programs: the changes, how many there are of each impact, and the suggested version."""
+    return in_ascii(to_value(changes, comparison))
+
+
+def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any]:
+    """Return what `json` formats, as a JSON value."""
     part, version = comparison.suggestion(changes)
     rows = []
     for change in changes:
@@ -93,7 +100,7 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
                 **({"words": {"old": change.words.old, "new": change.words.new}} if change.words else {}),
             }
         )
-    value = {
+    return {
         "old": comparison.old,
         "new": comparison.new,
         "counts": _count_impacts(changes),
@@ -102,22 +109,41 @@ def json(changes: Sequence[Change], comparison: Comparison) -> str:
         "version": version,
         "changes": rows,
     }
-    return in_ascii(value)
+
+
+def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collection[Impact]) -> str:
+    """Format as GitHub's workflow commands, one for each change that counts, at its place in the new or the old.
+
+    Args:
+        changes: The changes.
+        comparison: What is compared.
+        failing: What is an error; of the rest, what may break somebody or is read by models is a warning.
+    """
+    lines = []
+    for change in changes:
+        if change.ignored:
+            continue
+        level = "error" if change.impact in failing else "notice" if change.impact in _HARMLESS else "warning"
+        old, new = comparison.places(change)
+        message = "\n".join((f"{change.subject}: {change.message}", *_explain(change)))
+        title = f"{change.code} {name_class(change.impact, change.target)}"
+        lines.append(format_command(level, title, message, new or old))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
     """Format for pull requests: one table for each impact; those that break nothing are folded."""
-    lines = [f"**{_escape(_summarize(changes, comparison))}**"]
+    lines = [f"**{escape(_summarize(changes, comparison))}**"]
     for impact, named, group in _classify(changes):
-        folded = impact in ("compatible", "cosmetic")
+        folded = impact in _HARMLESS
         title = f"{_HEADINGS.get(named, named)} ({len(group)})"
         lines += ["", f"<details><summary>{title}</summary>" if folded else f"### {title.capitalize()}", ""]
         lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
         for change in group:
             old, new = comparison.places(change)
-            why = "".join(f"<br>{_escape(line)}" for line in _explain(change))
-            where = " ← ".join(_escape(_show_span(span)) for span in (new, old) if span)
-            cells = (change.code, change.side, _escape(change.subject), f"{_escape(change.message)}{why}", where)
+            why = "".join(f"<br>{escape(line)}" for line in _explain(change))
+            where = " ← ".join(escape(_show_span(span)) for span in (new, old) if span)
+            cells = (change.code, change.side, escape(change.subject), f"{escape(change.message)}{why}", where)
             lines.append(f"| {' | '.join(cells)} |")
         if folded:
             lines += ["", "</details>"]
@@ -217,7 +243,7 @@ def _to_json(span: Span | None) -> Any:
     }
 
 
-def _escape(words: str) -> str:
+def escape(words: str) -> str:
     """Escape text for Markdown, with code for what stands between backticks.
 
     No markup in a name survives: every character that means something in Markdown or HTML is written as an entity.

@@ -62,6 +62,7 @@ MAX_ENTRIES: Final = 100_000
 """How many entries a list may have."""
 
 _PROBE: Final = 10.0  # seconds that a server may think about `server/discover`; old ones may never answer
+_AT_ONCE: Final = 8  # servers that are asked at the same time
 _STOPPING: Final = ("SIGTERM", "SIGHUP")
 _INFO: Final = {"name": "stubwright", "version": __version__}
 
@@ -147,6 +148,38 @@ def read(
     """
     with silent(), signals_as_interrupts():
         return anyio.run(_read, source, _Clock(timeout, starting, started or (lambda: None)), max_bytes, revision)
+
+
+def read_several(
+    sources: Sequence[Source], timeout: float = TIMEOUT, max_bytes: int = MAX_BYTES, *, starting: float | None = None
+) -> list[ServerListing | UnreachableError]:
+    """Ask servers for all that they have, several at the same time; what each says, or why it cannot be queried.
+
+    Args:
+        sources: The servers.
+        timeout: Seconds for each.
+        max_bytes: Bytes that each may send in all, after decompression.
+        starting: Seconds until the first answer of a command, where they do not count among the others.
+    """
+    answers: dict[int, ServerListing | UnreachableError] = {}
+
+    async def ask(number: int, source: Source, limiter: anyio.CapacityLimiter) -> None:
+        async with limiter:
+            clock = _Clock(timeout, starting if isinstance(source, Command) else None, lambda: None)
+            try:
+                answers[number] = await _read(source, clock, max_bytes, None)
+            except UnreachableError as error:
+                answers[number] = error
+
+    async def ask_all() -> None:
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+        async with anyio.create_task_group() as tasks:
+            for number, source in enumerate(sources):
+                tasks.start_soon(ask, number, source, limiter)
+
+    with silent(), signals_as_interrupts():
+        anyio.run(ask_all)
+    return [answers[number] for number in range(len(sources))]
 
 
 @contextmanager

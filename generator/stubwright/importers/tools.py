@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.compile.syntax import jsontext
 from stubwright.diagnostics import Place
-from stubwright.importers import collisions, forgiving
+from stubwright.importers import collisions, forgiving, reading
 from stubwright.importers.reading import DocumentError
 from stubwright.jsonschema import dialects, metaschema
 
 if TYPE_CHECKING:
+    from stubwright.compile.source import Reader
     from stubwright.compile.syntax.positions import Problem
     from stubwright.jsonschema.locations import Role
 
@@ -81,6 +82,21 @@ def read(text: str, name: str = "the list", notes: list[str] | None = None) -> t
     if problems:
         raise DocumentError(problems[0].message)
     return find_tools(value)
+
+
+def read_file(path: str, reader: Reader, notes: list[str]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return the tools in a file, as `find_tools` gives them.
+
+    Args:
+        path: The file.
+        reader: Where it comes from.
+        notes: Gets a note for each kind of thing that was forgiven.
+
+    Raises:
+        DocumentError: It cannot be read, is not JSON, or does not have a list of tools.
+    """
+    document = reading.read(path, reader, lambda text: parse(text, path, notes), "a saved tools/list result in JSON")
+    return find_tools(document.value)
 
 
 def find_tools(value: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:

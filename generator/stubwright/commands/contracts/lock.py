@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.asking import destinations
+from stubwright.commands.contracts.targets import Target, from_file, from_source
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import UsageError, err, out, print_import
@@ -17,14 +16,11 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from stubwright.commands.shared.servers import CommandParser
     from stubwright.diagnostics import Diagnostic
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.contracts.locations import Location
-    from stubwright.importers.deadline import Deadline
-    from stubwright.importers.live import ServerListing, Source
 
 _FOLDER: Final = "contracts"
 _STANDARD_OUTPUT: Final = "-"
@@ -79,29 +75,6 @@ def add(verbs: Any) -> None:
     lock.set_defaults(verb=_lock)
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A server that is to be locked.
-
-    Attributes:
-        label: What people call it.
-        location: Where it is to be found, for the contract.
-        make: Makes its manifest.
-        secrets: What it gets that no contract may hold, each after its name for people.
-        name: What the user's configuration calls it; empty if that does not name it.
-    """
-
-    label: str
-    location: Location
-    make: Callable[[], ImportResult]
-    secrets: tuple[tuple[str, str], ...] = ()
-    name: str = ""
-
-
-class _LeakError(SourceError):
-    """What a server lists holds a secret; the message says which."""
-
-
 def _lock(arguments: argparse.Namespace) -> int:
     try:
         targets, status = (_find_targets(arguments), 0) if arguments.config is None else _find_configured(arguments)
@@ -118,7 +91,7 @@ def _lock(arguments: argparse.Namespace) -> int:
     return max([status, *(_lock_one(target, arguments, written) for target in targets)])
 
 
-def _find_targets(arguments: argparse.Namespace) -> Sequence[_Target]:
+def _find_targets(arguments: argparse.Namespace) -> Sequence[Target]:
     """Return what the command line names. Raises UsageError if that is nothing, or an option does not fit."""
     targets: Sequence[str] = tuple(dict.fromkeys(arguments.sources))
     urls = [target for target in targets if destinations.is_url(target)]
@@ -133,10 +106,10 @@ def _find_targets(arguments: argparse.Namespace) -> Sequence[_Target]:
         raise UsageError(f"--header and --token are for one URL; {what}")
     if arguments.env:
         raise UsageError("--env is for a command after `--`")
-    return [_find_server(target, arguments) if target in urls else _find_file(target) for target in targets]
+    return [_find_server(target, arguments) if target in urls else from_file(target) for target in targets]
 
 
-def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[_Target], int]:
+def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[Target], int]:
     """Return the servers of a client's configuration, and the exit status for those that cannot be asked.
 
     Raises:
@@ -148,7 +121,7 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[_Target], 
 
     if arguments.sources or arguments.command is not None or arguments.header or arguments.env:
         raise UsageError("--config names servers with all that they need: no other source, --header, --token or --env")
-    targets: list[_Target] = []
+    targets: list[Target] = []
     status = 0
     for name, entry in configurations.read(arguments.config).items():
         label = f"`{name}` of {arguments.config}"
@@ -162,78 +135,18 @@ def _find_configured(arguments: argparse.Namespace) -> tuple[Sequence[_Target], 
             err(to_one_line(f"stubwright: {label} cannot be locked: {error}"))
             status = _WRONG
         else:
-            targets.append(_ask(source, server.variables, arguments, name))
+            targets.append(from_source(source, server.variables, name))
     if not targets and status == 0:
         err(to_one_line(f"note: {arguments.config} names no server to lock"))
     return targets, status
 
 
-def _find_server(url: str | None, arguments: argparse.Namespace) -> _Target:
+def _find_server(url: str | None, arguments: argparse.Namespace) -> Target:
     source = servers.of(url, arguments.command, arguments)
-    return _ask(source, dict(map(servers.variable, arguments.env)), arguments)
+    return from_source(source, dict(map(servers.variable, arguments.env)))
 
 
-def _ask(source: Source, variables: Mapping[str, str], arguments: argparse.Namespace, name: str = "") -> _Target:
-    """Return a live server as a target.
-
-    Args:
-        source: The server.
-        variables: What its user named: the variables of its command, and others that its command or URL was made of.
-        arguments: The command line.
-        name: What the user's configuration calls it.
-    """
-    from stubwright.importers import live
-    from stubwright.importers.contracts import secrets
-    from stubwright.importers.contracts.locations import Location
-
-    if isinstance(source, live.Command):
-        location = Location.of_command(source.words, variables)
-        values = secrets.list_values("", {}, variables)
-    else:
-        location = Location.of_url(source.url, source.headers, variables)
-        values = secrets.list_values(source.url, source.headers, variables)
-
-    def make() -> ImportResult:
-        deadline: Deadline = servers.deadline(arguments)  # each server has its own time
-        default = name or servers.name(source)
-        return servers.manifest(source, arguments, lambda listed: _make(listed, default), deadline)()
-
-    return _Target(source.label, location, make, tuple(values), name)
-
-
-def _find_file(path: str) -> _Target:
-    from stubwright.importers.contracts.locations import Location
-
-    def make() -> ImportResult:
-        from stubwright.calling import listings
-        from stubwright.commands.shared import comparison
-        from stubwright.compile.syntax import yamlwriter
-        from stubwright.diff.kinds.server import list_capabilities
-        from stubwright.importers.reading import DocumentError
-        from stubwright_runtime.mcp.revisions import REVISIONS
-
-        version = comparison.read(path, "")
-        if version.manifest is None:
-            raise DocumentError("it is wrong", version.diagnostics, version.documents)
-        entry = version.documents.get(version.entry)
-        if entry is not None and yamlwriter.is_locked(entry.text):
-            raise SourceError("it is a contract already")
-        listed = listings.of_manifest(version.manifest, REVISIONS[-1])
-        listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
-        return _make(listed, Path(path).stem, version.notes)
-
-    return _Target(path, Location(file=paths.normal(path)), make)
-
-
-def _make(listed: ServerListing, default_name: str, notes: Sequence[str] = ()) -> ImportResult:
-    from stubwright.importers import servers as manifests
-
-    result = manifests.make_manifest(listed, name=None, default_name=default_name, client=True)
-    others = (note for note in result.notes if note != manifests.UNTRUSTED)
-    return replace(result, notes=(*notes, *others))
-
-
-def _lock_one(target: _Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
+def _lock_one(target: Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
     """Lock a server; the exit status.
 
     Args:
@@ -252,10 +165,12 @@ def _lock_one(target: _Target, arguments: argparse.Namespace, written: dict[str,
         return _NO_ANSWER if isinstance(error, UnreachableError) else _WRONG
 
 
-def _lock_or_raise(target: _Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
+def _lock_or_raise(target: Target, arguments: argparse.Namespace, written: dict[str, str]) -> int:
     from stubwright.commands.contracts import files
+    from stubwright.compile.syntax import yamlwriter
 
-    result, text = _write_text(target)
+    result = target.read(arguments)
+    text = yamlwriter.locked(target.arrange(result))
     if arguments.output == _STANDARD_OUTPUT:
         out(text)
     else:
@@ -276,19 +191,7 @@ def _lock_or_raise(target: _Target, arguments: argparse.Namespace, written: dict
     return 0
 
 
-def _write_text(target: _Target) -> tuple[ImportResult, str]:
-    """Return what a server lists, and the text of its contract. Raises SourceError."""
-    from stubwright.compile.syntax import yamlwriter
-    from stubwright.importers.contracts import contract, secrets
-
-    result = target.make()
-    manifest = contract.arrange(result.manifest, target.location)
-    if leak := secrets.find_leak(manifest, target.secrets):
-        raise _LeakError(f"what it lists holds the value of {leak}, which no contract may hold")
-    return result, yamlwriter.locked(manifest)
-
-
-def _note(target: _Target, result: ImportResult) -> Iterator[str]:
+def _note(target: Target, result: ImportResult) -> Iterator[str]:
     if result.warnings:
         word = "warning" if result.warnings == 1 else "warnings"
         yield f"`stubwright check` has {result.warnings} {word} about what the server says"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from stubwright.compile.source import Document
-    from stubwright.compile.syntax.positions import Problem
     from stubwright.diagnostics import Diagnostic
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.live import ServerListing
@@ -193,16 +192,11 @@ def saved_list(arguments: argparse.Namespace) -> Callable[[], ImportResult]:
     """Return a function that makes a manifest of a saved list of tools."""
 
     def make() -> ImportResult:
-        from stubwright.importers import acceptance, reading, tools
+        from stubwright.importers import acceptance, tools
         from stubwright.project.files import disk
 
         forgiven: list[str] = []
-
-        def parse(text: str) -> tuple[Any, list[Problem]]:
-            return tools.parse(text, arguments.file, forgiven)
-
-        document = reading.read(arguments.file, disk.Disk(), parse, "a saved tools/list result in JSON")
-        entries, info = tools.find_tools(document.value)
+        entries, info = tools.read_file(arguments.file, disk.Disk(), forgiven)
         name = arguments.name or info.get("name") or Path(arguments.file).stem
         draft = tools.make_manifest(entries, name=name, info=info, prefix=arguments.prefix)
         checked = acceptance.repair(draft.manifest)

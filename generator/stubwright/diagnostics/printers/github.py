@@ -10,7 +10,7 @@ from stubwright_runtime.values.terminal import replace_controls
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from stubwright.diagnostics import Diagnostic
+    from stubwright.diagnostics import Diagnostic, Span
     from stubwright.diagnostics.printers.findings import Finding, Sources
 
 
@@ -21,6 +21,12 @@ def render(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
 
 def _command(finding: Finding) -> str:
     span, diagnostic = finding.span, finding.diagnostic
+    message = diagnostic.message if diagnostic.help is None else f"{diagnostic.message}\nhelp: {diagnostic.help}"
+    return format_command(diagnostic.severity, diagnostic.code, message, span)
+
+
+def format_command(level: str, title: str, message: str, span: Span | None) -> str:
+    """Return one workflow command: a note of this level, at its place if it has one."""
     properties: dict[str, str | int] = {}
     if span:
         properties = {
@@ -30,10 +36,9 @@ def _command(finding: Finding) -> str:
             "endLine": span.end_line,
             "endColumn": span.end_column,
         }
-    properties["title"] = diagnostic.code
-    message = diagnostic.message if diagnostic.help is None else f"{diagnostic.message}\nhelp: {diagnostic.help}"
+    properties["title"] = title
     listed = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in properties.items())
-    return f"::{diagnostic.severity} {listed}::{_escaped(message)}"
+    return f"::{level} {listed}::{_escaped(message)}"
 
 
 def _escaped(words: str, more: str = "") -> str:

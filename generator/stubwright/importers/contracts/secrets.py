@@ -29,6 +29,7 @@ _TOKEN: Final = re.compile(
 )
 """What GitHub, GitLab, Slack and others begin their tokens with, and JWTs."""
 
+_NAME: Final = re.compile(r"\$\{([^}]+)\}")
 _SHORTEST: Final = 4  # shorter values are in many words by chance
 _SHORTEST_LISTED: Final = 8
 
@@ -64,6 +65,11 @@ def put_names(word: str, variables: Mapping[str, str]) -> str:
         if len(value) >= _SHORTEST:
             word = word.replace(value, f"${{{name}}}")
     return word
+
+
+def put_values(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with the values of variables in place of their `${NAME}`, as `put_names` wrote it."""
+    return _NAME.sub(lambda match: variables.get(match[1], match[0]), text)
 
 
 def _hide_in_word(word: str) -> str:

@@ -1,0 +1,167 @@
+"""From contracts back to their servers: by what each says, and by what the command line adds.
+
+Takes contracts; gives the target of each, or why it cannot be asked. A header goes to the one contract that names it,
+and a variable to those that name it, so that no server gets what is meant for another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.contracts.targets import Target, from_file, list_secrets
+from stubwright.commands.shared import servers
+from stubwright.commands.shared.console import UsageError
+from stubwright.importers.reading import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.importers.contracts.contract import Contract
+    from stubwright.importers.live import Source
+
+
+class UnaskedError(SourceError):
+    """A server cannot be asked, because something is missing here; the message says what to pass."""
+
+
+def find_targets(
+    contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace
+) -> list[Target | UnaskedError]:
+    """Return the server of each contract, or why it cannot be asked.
+
+    Args:
+        contracts: The contracts.
+        url: The URL of the only one, in place of what it says; None if the command line has none.
+        arguments: The command line.
+
+    Raises:
+        UsageError: An option fits none of them, or would give a secret to several.
+        SourceError: The configuration of a client is wrong.
+    """
+    if url is not None or arguments.command is not None:
+        if len(contracts) != 1 or arguments.config is not None:
+            raise UsageError("a URL, or a command after `--`, is where the server of one contract is: name that one")
+        source = servers.of(url, arguments.command, arguments)
+        return [_make_target(contracts[0], source, dict(map(servers.variable, arguments.env)))]
+    configured = {} if arguments.config is None else _read_configuration(arguments.config, contracts)
+    others = [contract for contract in contracts if contract.path not in configured]
+    headers, variables = _share_headers(others, arguments.header), _share_variables(others, arguments.env)
+    targets: list[Target | UnaskedError] = []
+    for contract in contracts:
+        path = contract.path
+        try:
+            if path in configured:
+                targets.append(_find_configured(contract, configured[path]))
+            else:
+                targets.append(_find(contract, headers[path], variables[path]))
+        except UnaskedError as error:
+            targets.append(error)
+    return targets
+
+
+def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, str]) -> Target:
+    """Return the server that a contract names, with these headers and variables. Raises UnaskedError."""
+    from stubwright.importers import live
+    from stubwright.importers.contracts import secrets
+    from stubwright.importers.runners import select_variables
+
+    location = contract.location
+    if location.file:
+        return from_file(location.file)
+    if not location.is_complete:
+        where = "its URL" if location.url else "`--` and its command"
+        raise UnaskedError(
+            f"parts of where the server is were left out, because they may be secret; add {where}: "
+            f"stubwright verify {contract.path} {'URL' if location.url else '-- COMMAND ARGS…'}"
+        )
+    variables = {**{name: os.environ[name] for name in location.env if name in os.environ}, **given}
+    for name in location.env:
+        if name not in variables:
+            raise UnaskedError(f"its server needs the variable `{name}`: set it, or pass it with --env {name}=VALUE")
+    if location.command:
+        words = [secrets.put_values(word, variables) for word in location.command]
+        return _make_target(contract, live.Command(words, {**select_variables(os.environ), **variables}), variables)
+    passed = {name.lower() for name in headers}
+    for name in location.headers:
+        if name.lower() not in passed:
+            option = "--token TOKEN" if name.lower() == "authorization" else f'--header "{name}: VALUE"'
+            raise UnaskedError(f"its server needs the header `{name}`: pass it with {option}")
+    address = servers.check_url(secrets.put_values(location.url, variables))
+    return _make_target(contract, live.Endpoint(address, headers), variables)
+
+
+def _make_target(contract: Contract, source: Source, variables: Mapping[str, str]) -> Target:
+    name = str((contract.manifest.get("server") or {}).get("name") or servers.name(source))
+    return Target(source.label, contract.location, source, name, list_secrets(source, variables))
+
+
+def _share_headers(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
+    """Return the headers of each contract by its path. Raises UsageError if one fits none, or several."""
+    shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
+    remote = [contract for contract in contracts if contract.location.url]
+    for name, value in map(servers.header, texts):
+        named = [
+            contract
+            for contract in remote
+            if len(remote) == 1 or name.lower() in (known.lower() for known in contract.location.headers)
+        ]
+        if not named:
+            raise UsageError(f"--header, --token: none of these contracts names the header `{name}`")
+        if len(named) > 1:
+            paths = ", ".join(contract.path for contract in named)
+            raise UsageError(
+                f"--header, --token: {paths} would get the same secret, `{name}`; verify them one at a time"
+            )
+        shares[named[0].path][name] = value
+    return shares
+
+
+def _share_variables(contracts: Sequence[Contract], texts: Sequence[str]) -> Mapping[str, dict[str, str]]:
+    """Return the variables of `--env` for each contract, by its path. Raises UsageError if one fits none."""
+    shares: dict[str, dict[str, str]] = {contract.path: {} for contract in contracts}
+    commands = [contract for contract in contracts if contract.location.command]
+    for name, value in map(servers.variable, texts):
+        named = [contract for contract in contracts if name in contract.location.env]
+        if not named and len(commands) == 1:
+            named = commands
+        if not named:
+            raise UsageError(f"--env: none of these contracts names the variable `{name}`")
+        for contract in named:
+            shares[contract.path][name] = value
+    return shares
+
+
+def _read_configuration(path: str, contracts: Sequence[Contract]) -> Mapping[str, Any]:
+    """Return the entries of a client's configuration by the paths of the contracts that `lock --config` made of them.
+
+    Raises:
+        UsageError: It has none of their servers.
+        SourceError: The file is wrong.
+    """
+    from stubwright.commands.contracts import configurations, files
+
+    entries = {files.make_name(name): entry for name, entry in configurations.read(path).items()}
+    found = {contract.path: entries[Path(contract.path).name] for contract in contracts if _is_in(contract, entries)}
+    if not found:
+        raise UsageError(f"--config: {path} has none of the servers that the files of these contracts are named after")
+    return found
+
+
+def _is_in(contract: Contract, entries: Mapping[str, Any]) -> bool:
+    return Path(contract.path).name in entries
+
+
+def _find_configured(contract: Contract, entry: Any) -> Target:
+    """Return a server as its client reaches it. Raises UnaskedError."""
+    from stubwright.commands.contracts import configurations
+    from stubwright.project.clients import entries
+
+    try:
+        server = entries.parse(entry, os.environ)
+        source = configurations.find_source(server, argparse.Namespace(env=[]))
+    except (entries.EntryError, UsageError) as error:
+        raise UnaskedError(str(error)) from None
+    return _make_target(contract, source, server.variables)

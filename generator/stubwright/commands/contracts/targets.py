@@ -1,0 +1,158 @@
+"""What is locked and verified: a server or a file, from where it is to the manifest of its contract.
+
+Takes a source that `importers.live` reads, or a path; gives what is listed there, arranged as contracts have it. What
+lists a secret is refused, so that no contract and no report holds one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright import paths
+from stubwright.commands.shared import servers
+from stubwright.importers.reading import DocumentError, SourceError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.contracts.locations import Location
+    from stubwright.importers.live import ServerListing, Source
+
+
+class LeakError(SourceError):
+    """What a server lists holds a secret; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server or a file whose contract is made.
+
+    Attributes:
+        label: What people call it.
+        location: Where it is to be found, for the contract.
+        source: The server; None for the file of the location.
+        default_name: The name that the server gets if it has none.
+        secrets: What it gets that no contract may hold, each after its name for people.
+        name: What the user's configuration calls it; empty if that does not name it.
+    """
+
+    label: str
+    location: Location
+    source: Source | None = None
+    default_name: str = ""
+    secrets: tuple[tuple[str, str], ...] = ()
+    name: str = ""
+
+    def read(self, arguments: argparse.Namespace) -> ImportResult:
+        """Return the manifest of what is listed now, within the bounds of the command line. Raises SourceError."""
+        if self.source is None:
+            return _read_file(self.location.file)
+        deadline = servers.deadline(arguments)  # each server has its own time
+        return servers.manifest(self.source, arguments, self.make_manifest, deadline)()
+
+    def make_manifest(self, listed: ServerListing) -> ImportResult:
+        """Return the manifest of what the server listed. Raises UnfixableError."""
+        return _make_manifest(listed, self.default_name)
+
+    def arrange(self, result: ImportResult) -> dict[str, Any]:
+        """Return the manifest of the contract. Raises LeakError."""
+        from stubwright.importers.contracts import contract, secrets
+
+        manifest = contract.arrange(result.manifest, self.location)
+        if leak := secrets.find_leak(manifest, self.secrets):
+            raise LeakError(f"what it lists holds the value of {leak}, which no contract may hold")
+        return manifest
+
+
+def from_source(source: Source, variables: Mapping[str, str], name: str = "") -> Target:
+    """Return a live server as a target.
+
+    Args:
+        source: The server.
+        variables: What its user named: the variables of its command, and others that its command or URL was made of.
+        name: What the user's configuration calls it.
+    """
+    from stubwright.importers import live
+    from stubwright.importers.contracts.locations import Location
+
+    if isinstance(source, live.Command):
+        location = Location.of_command(source.words, variables)
+    else:
+        location = Location.of_url(source.url, source.headers, variables)
+    values = list_secrets(source, variables)
+    return Target(source.label, location, source, name or servers.name(source), values, name)
+
+
+def list_secrets(source: Source, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the secrets that a server gets, each after its name for people."""
+    from stubwright.importers import live
+    from stubwright.importers.contracts import secrets
+
+    if isinstance(source, live.Command):
+        return tuple(secrets.list_values("", {}, variables))
+    return tuple(secrets.list_values(source.url, source.headers, variables))
+
+
+def from_file(path: str) -> Target:
+    """Return a manifest or a saved list as a target."""
+    from stubwright.importers.contracts.locations import Location
+
+    return Target(path, Location(file=paths.normal(path)))
+
+
+def _read_file(path: str) -> ImportResult:
+    from stubwright.calling import listings
+    from stubwright.commands.shared import comparison
+    from stubwright.compile.syntax import yamlwriter
+    from stubwright.diff.kinds.server import list_capabilities
+    from stubwright_runtime.mcp.revisions import REVISIONS
+
+    version = comparison.read(path, "")
+    if version.manifest is None:
+        raise DocumentError("it is wrong", version.diagnostics, version.documents)
+    entry = version.documents.get(version.entry)
+    if entry is not None and yamlwriter.is_locked(entry.text):
+        raise SourceError("it is a contract already")
+    listed = listings.of_manifest(version.manifest, REVISIONS[-1])
+    listed = replace(listed, capabilities={name: {} for name in list_capabilities(version.manifest)})
+    return _make_manifest(listed, Path(path).stem, version.notes)
+
+
+def _make_manifest(listed: ServerListing, default_name: str, notes: Sequence[str] = ()) -> ImportResult:
+    from stubwright.importers import servers as manifests
+
+    result = manifests.make_manifest(listed, name=None, default_name=default_name, client=True)
+    others = (note for note in result.notes if note != manifests.UNTRUSTED)
+    return replace(result, notes=(*notes, *others))
+
+
+def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
+    """Return the manifest of a contract with the tools of a saved list, and all else as it was locked.
+
+    Args:
+        path: The saved `tools/list` result.
+        known: The manifest of the contract.
+
+    Raises:
+        SourceError: The file is wrong.
+    """
+    from stubwright.importers import tools
+    from stubwright.importers.live import ServerListing
+    from stubwright.project.files import disk
+    from stubwright_runtime.mcp import vocabulary
+    from stubwright_runtime.mcp.revisions import REVISIONS
+
+    notes: list[str] = []
+    entries, info = tools.read_file(path, disk.Disk(), notes)
+    server: Mapping[str, Any] = known["server"]
+    capabilities: Mapping[str, Any] = {key: {} for key in server.get("capabilities", ())}
+    listed = ServerListing(
+        REVISIONS[-1], {**server, **info}, capabilities, {vocabulary.TOOLS.name: entries}, tuple(tools.note_pages(info))
+    )
+    result = _make_manifest(listed, str(server["name"]), notes)
+    others = {section.name: known[section.name] for section in vocabulary.PRIMITIVES if section.name in known}
+    return replace(result, manifest={**result.manifest, **others})

@@ -1,0 +1,246 @@
+"""`stubwright verify`: whether servers still list what their contracts say, and whom it breaks if they do not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import paths
+from stubwright.commands import diff
+from stubwright.commands.asking import destinations
+from stubwright.commands.contracts.targets import Target
+from stubwright.commands.importing import import_
+from stubwright.commands.shared import servers, targeting
+from stubwright.commands.shared.console import Printer, UsageError, err, out, print_import
+from stubwright.importers.reading import SourceError
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stubwright.commands.contracts.reports import Outcome
+    from stubwright.commands.shared.servers import CommandParser
+    from stubwright.importers.acceptance import ImportResult
+    from stubwright.importers.contracts.contract import Contract
+    from stubwright.importers.live import ServerListing
+
+_FOLDER: Final = "contracts"
+_WRONG: Final = 1
+_NO_ANSWER: Final = 3
+
+_EPILOG: Final = """exit status:
+  0 nothing that counts changed, 1 something breaks (or what --fail-on says) or a contract is wrong,
+  2 the command line is wrong, 3 no answer from a server, and nothing that is 1
+
+examples:
+  stubwright verify
+  stubwright verify contracts/weather.yaml --token "$TOKEN"
+  stubwright verify contracts/desk.yaml -- npx -y desk-server@2
+  stubwright verify contracts/desk.yaml --against tools.json
+"""
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    import argparse
+
+    verify: CommandParser = verbs.add_parser(
+        "verify",
+        help="compare servers with their contracts, and show whom the changes break",
+        usage="stubwright verify [options] [CONTRACT…]\n"
+        "       stubwright verify [options] CONTRACT URL\n"
+        "       stubwright verify [options] CONTRACT -- COMMAND ARGS…",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verify.add_argument(
+        "contracts",
+        metavar="CONTRACT",
+        nargs="*",
+        help=f"what `stubwright lock` wrote (default: {_FOLDER}/*.yaml); the commands that they name are run",
+    )
+    verify.late = "contracts"
+    verify.add_argument(
+        "--config",
+        metavar="FILE",
+        type=paths.slashed,
+        help="reach the servers that this configuration of a client names as it says, with its variables",
+    )
+    verify.add_argument(
+        "--against",
+        metavar="FILE",
+        type=paths.slashed,
+        help="compare one contract with a saved tools/list result, and ask no server",
+    )
+    verify.add_argument("--update", action="store_true", help="lock again what changed, after it was shown")
+    diff.options(verify)
+    servers.options(verify)
+    verify.set_defaults(verb=_verify)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from stubwright.commands.contracts import reports
+
+    targeting.of(arguments)
+    words: Sequence[str] = tuple(dict.fromkeys(arguments.contracts))
+    urls = [word for word in words if destinations.is_url(word)]
+    if len(urls) > 1:
+        raise UsageError("name one URL: where the server of the one contract is")
+    files = _find_files([paths.slashed(word) for word in words if word not in urls])
+    if arguments.against is not None:
+        _check_offline(files, urls, arguments)
+    printer = Printer("text" if arguments.format == "md" else arguments.format, strict=False)
+    contracts = _read_contracts(files, printer)
+    if printer.failed:
+        return printer.close()
+    try:
+        listings = [*_list_now(contracts, urls[0] if urls else None, arguments, printer)]
+    except SourceError as error:
+        import_.report_failure(arguments.against or arguments.config, error, "read")
+        return _WRONG
+    outcomes = [_judge(contract, listing, arguments) for contract, listing in zip(contracts, listings, strict=True)]
+    reports.show(outcomes, arguments.format)
+    if arguments.update:
+        outcomes = [_update(outcome, arguments) for outcome in outcomes]
+    return _find_worst(outcomes)
+
+
+def _find_worst(outcomes: Sequence[Outcome]) -> int:
+    """Return the exit status of all: what breaks is known, and counts more than what could not be asked."""
+    statuses = {outcome.status for outcome in outcomes}
+    return next((status for status in (_WRONG, _NO_ANSWER) if status in statuses), 0)
+
+
+def _find_files(named: Sequence[str]) -> Sequence[str]:
+    """Return the files of contracts: those that are named, or all. Raises UsageError if there are none."""
+    found = list(dict.fromkeys(named)) or sorted(path.as_posix() for path in Path(_FOLDER).glob("*.yaml"))
+    if not found:
+        raise UsageError(f"there is no {_FOLDER}/*.yaml: name a contract, or write one with `stubwright lock`")
+    return found
+
+
+def _check_offline(files: Sequence[str], urls: Sequence[str], arguments: argparse.Namespace) -> None:
+    """Raise UsageError if an option does not go with `--against`."""
+    if len(files) != 1:
+        raise UsageError("--against compares one contract: name it")
+    if urls or arguments.command is not None or arguments.header or arguments.env or arguments.config is not None:
+        raise UsageError("--against asks no server: no URL, command, --header, --token, --env or --config")
+    if arguments.update:
+        raise UsageError("--update locks what a server lists: it cannot go with --against")
+
+
+def _read_contracts(files: Sequence[str], printer: Printer) -> list[Contract]:
+    """Return contracts; what is wrong with them is noted."""
+    from stubwright.importers.contracts import contract
+    from stubwright.importers.reading import DocumentError
+    from stubwright.project.files import disk
+
+    contracts = []
+    for path in files:
+        try:
+            found = contract.read_contract(path, disk.Disk())
+        except DocumentError as error:
+            printer.add(error.diagnostics, error.documents)
+            continue
+        if found.edited is not None:
+            printer.add([found.edited], {path: found.document})
+        contracts.append(found)
+    return contracts
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What is listed now, as the manifest of a contract, and what was noted on the way."""
+
+    label: str
+    manifest: Mapping[str, Any]
+    result: ImportResult
+
+
+def _list_now(
+    contracts: Sequence[Contract], url: str | None, arguments: argparse.Namespace, printer: Printer
+) -> Iterator[_Listing | SourceError]:
+    """Yield what is listed now for each contract, or why that is unknown. Raises UsageError and SourceError."""
+    from stubwright.commands.contracts import finding, targets
+    from stubwright.importers import live
+
+    if arguments.against is not None:
+        [contract] = contracts
+        target = targets.from_file(arguments.against)
+        result = targets.read_saved(arguments.against, contract.manifest)
+        yield _Listing(target.label, replace(target, location=contract.location).arrange(result), result)
+        return
+    found = finding.find_targets(contracts, url, arguments)
+    sources = [target.source for target in found if isinstance(target, Target) and target.source is not None]
+    with printer.at_work(f"asking {'1 server' if len(sources) == 1 else f'{len(sources)} servers'}"):
+        answers = iter(
+            live.read_several(
+                sources,
+                arguments.timeout or live.TIMEOUT,
+                arguments.max_bytes or live.MAX_BYTES,
+                starting=None if arguments.timeout else live.STARTING,
+            )
+        )
+    for place in found:
+        if isinstance(place, SourceError):
+            yield place
+            continue
+        answer = next(answers) if place.source is not None else None
+        yield answer if isinstance(answer, SourceError) else _arrange(place, answer, arguments)
+
+
+def _arrange(target: Target, answer: ServerListing | None, arguments: argparse.Namespace) -> _Listing | SourceError:
+    try:
+        with servers.deadline(arguments).enforce():
+            result = target.read(arguments) if answer is None else target.make_manifest(answer)
+            return _Listing(target.location.label, target.arrange(result), result)
+    except SourceError as error:
+        return error
+
+
+def _judge(contract: Contract, listing: _Listing | SourceError, arguments: argparse.Namespace) -> Outcome:
+    """Return what a listing means for those who rely on the contract."""
+    from stubwright.commands.contracts.finding import UnaskedError
+    from stubwright.commands.contracts.reports import Outcome
+    from stubwright.commands.shared import comparison
+    from stubwright.importers.deadline import TooSlowError
+    from stubwright.importers.live import UnreachableError
+
+    path, label = contract.path, contract.location.label
+    if isinstance(listing, SourceError):
+        is_away = isinstance(listing, UnreachableError | TooSlowError | UnaskedError)
+        return Outcome(path, label, error=listing, status=_NO_ANSWER if is_away else _WRONG)
+    # As text, for `1` and `true` are the same to Python, and so are objects whose keys have another order.
+    if json.dumps(listing.manifest) == json.dumps(contract.manifest):
+        return Outcome(path, listing.label)
+    old, new = comparison.read(path, ""), comparison.make_version(to_one_line(listing.label), listing.manifest)
+    difference = diff.find_difference(old, replace(new, is_listed=True, is_sorted=True), arguments)
+    if difference is None:
+        return Outcome(path, listing.label, error=SourceError("it cannot be compared"), status=_WRONG)
+    print_import("", (f"{path}: {note}" for note in listing.result.notes))
+    # No version is suggested: that is up to the server's own people.
+    shown = replace(difference.comparison, old_version="", new_version="")
+    difference = replace(difference, comparison=shown)
+    return Outcome(path, listing.label, listing.manifest, difference, status=difference.judge())
+
+
+def _update(outcome: Outcome, arguments: argparse.Namespace) -> Outcome:
+    """Write the contract of what is listed now, if it is another; the outcome, which is worse if that fails."""
+    from stubwright.commands.contracts import files
+    from stubwright.compile.syntax import yamlwriter
+
+    if outcome.manifest is None:
+        return outcome
+    problem, state = files.write(outcome.path, yamlwriter.locked(outcome.manifest), None, force=True)
+    if problem is not None:
+        import_.report([problem])
+        return replace(outcome, status=_WRONG)
+    line = f"{outcome.path}: {state}"
+    if arguments.format == "text":
+        out(f"{line}\n")
+    else:
+        err(line)
+    return outcome
