@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import servers as sources
-from stubwright.commands.shared.console import UsageError, err
+from stubwright.commands.shared.console import UsageError, ask, err
 
 if TYPE_CHECKING:
     import argparse
@@ -84,8 +84,7 @@ def agree(source: Source, *, yes: bool) -> bool:
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"this runs {what}: add --yes if that is what you want")
     err(f"This runs {what}, to ask its server what it offers.")
-    print("Run it? [y/n]: ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    return ask("Run it? [y/n]:").casefold() in ("y", "yes")
 
 
 def read(source: Source, arguments: argparse.Namespace) -> tuple[ImportResult, Old]:

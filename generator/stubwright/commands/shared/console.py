@@ -105,6 +105,12 @@ def err(text: str) -> None:
     print(replace_controls(text), file=sys.stderr)
 
 
+def ask(question: str) -> str:
+    """Ask a person on standard error; return the line that was typed, empty at the end of the input."""
+    print(replace_controls(question), end=" ", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
 def print_painted(make: Callable[[bool], str], stream: TextIO) -> None:
     """Write what `make` gives for people, who see colours on a terminal; it has made safe what it quotes."""
     print(make(stream.isatty() and "NO_COLOR" not in os.environ), end="", file=stream)
