@@ -68,6 +68,12 @@ def checked(part: object) -> Code:
     return part
 
 
+def list_item(kind: Code) -> Code | None:
+    """Return the type of the items of a list: `str` of `list[str]`; `None` if it is the type of anything else."""
+    text = str(kind)
+    return Code(text[len("list[") : -1]) if text.startswith("list[") else None
+
+
 def trusted(text: str) -> Code:
     """Trust text as source: stubwright wrote it before, or has parsed it and looked through it."""
     return Code(text)

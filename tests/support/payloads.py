@@ -213,6 +213,9 @@ BASE: Json = {
              "deep": {"type": "array", "items": {"type": "object", "properties": {"inner": _HANDLE}}}},
              "$defs": {"Id": _HANDLE}},
          "outputSchema": {"type": "object", "properties": {"made": _HANDLE}}},
+        {"name": "leaf_it", "description": "d", "inputSchema": _PLAIN,
+         "outputSchema": {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "string"}}}},
+         "stubwright": {"paginate": {"items": "rows", "size": 5, "x-more": "m"}}},
     ],
     "resources": [
         {
@@ -282,7 +285,7 @@ BASE: Json = {
     "handles": {"basket": {
         "state": {"type": "object", "title": "t", "properties": {"w": {"type": "string", "title": "t"}}},
         "ttl": "7d", "idle": "24h", "most": 3, "x-more": "m"}},
-    "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com",
+    "auth": {"issuer": "https://auth.example.com", "audience": "https://mcp.example.com", "bind": {"id": _BIND["id"]},
              "jwksUri": "https://auth.example.com/keys", "requiredScopes": ["s"], "resource": "https://mcp.example.com/mcp",
              "scopes": {"all": ["s"]}, "onMissing": "challenge", "x-more": "m"},
     "policy": {**_POLICY, "redact": ["/api_key"], "onStateLoss": "closed"},

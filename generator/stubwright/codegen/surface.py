@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from stubwright import ir, naming
 from stubwright.codegen.source.docstrings import arguments_doc, deprecation, parameter_doc, primitive_doc, tool_doc
 from stubwright.codegen.source.literals import literal
-from stubwright.pycode import Code, Name, code, join, trusted
+from stubwright.pycode import Code, Name, code, join, list_item
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -467,11 +467,10 @@ def _page_items(tool: ir.Tool, classes: Iterable[Class]) -> tuple[Name, Type]:
     """Return the attribute of a page that has its items, and the type of one."""
     output = next(each for each in classes if each.name == naming.output_class(tool.names))
     field = next(each for each in output.fields if each.wire == tool.paginate["items"])
-    lists = (str(choice) for choice in field.type.choices)
-    inner = next((text[len("list[") : -1] for text in lists if text.startswith("list[")), None)
+    inner = next((item for choice in field.type.choices if (item := list_item(choice)) is not None), None)
     if inner is None:
         return field.name, ANY
-    return field.name, replace(field.type, text=trusted(inner), choices=(trusted(inner),))
+    return field.name, replace(field.type, text=inner, choices=(inner,))
 
 
 _EXTRA = "Other arguments that the schema allows, by their names on the wire."
