@@ -22,6 +22,7 @@ from stubwright import ir
 from stubwright.compile import pipeline
 from stubwright.diagnostics import Place
 from stubwright.diff.compare import compare
+from stubwright.diff.subsumption.proof import Judge, covers
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.inlining import LARGEST, Inlined, inline
 from stubwright.jsonschema.references import Folder, Local, Outline
@@ -70,8 +71,114 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "beside the same keyword with another value",
+        {"properties": {"a": {"pattern": "^a", "$ref": "#/$defs/T"}}, "$defs": {"T": {**TEXT, "pattern": "z$"}}},
+        {"properties": {"a": {"pattern": "^a", "allOf": [{**TEXT, "pattern": "z$"}]}}},
+    ),
+    (
+        "beside another bound",
         {"properties": {"a": {"minLength": 3, "$ref": "#/$defs/T"}}, "$defs": {"T": TEXT}},
-        {"properties": {"a": {"minLength": 3, "allOf": [TEXT]}}},
+        {"properties": {"a": {"minLength": 3, "type": "string"}}},
+    ),
+    (
+        "beside another upper bound",
+        {"items": {"maximum": 9, "$ref": "#/$defs/N"}, "$defs": {"N": {"type": "number", "maximum": 7.5}}},
+        {"items": {"maximum": 7.5, "type": "number"}},
+    ),
+    (
+        "beside a wider type",
+        {
+            "items": {"type": ["number", "string"], "$ref": "#/$defs/N"},
+            "$defs": {"N": {"type": ["integer", "string", "null"]}},
+        },
+        {"items": {"type": ["string", "integer"]}},
+    ),
+    (
+        "beside another type, which leaves nothing",
+        {"items": {"type": "number", "$ref": "#/$defs/T"}, "$defs": {"T": TEXT}},
+        {"items": {"type": "number", "allOf": [TEXT]}},
+    ),
+    (
+        "beside a keyword that looks into it",
+        {
+            "$ref": "#/$defs/P",
+            "properties": {"y": TEXT},
+            "unevaluatedProperties": False,
+            "$defs": {"P": POINT},
+        },
+        {**POINT, "properties": {"x": {"type": "number"}, "y": TEXT}, "additionalProperties": False},
+    ),
+    (
+        "beside a keyword that looks into it, and a part that stays one",
+        {
+            "allOf": [{"$ref": "#/$defs/P"}, {"not": {"required": ["z"]}}, {"not": {"required": ["w"]}}],
+            "unevaluatedProperties": False,
+            "$defs": {"P": POINT},
+        },
+        {
+            "unevaluatedProperties": False,
+            **POINT,
+            "not": {"required": ["z"]},
+            "allOf": [{"not": {"required": ["w"]}}],
+        },
+    ),
+    (
+        "beside a keyword that looks into it, and finds all",
+        {
+            "$ref": "#/$defs/P",
+            "unevaluatedProperties": False,
+            "$defs": {"P": {**POINT, "additionalProperties": TEXT}},
+        },
+        {**POINT, "additionalProperties": TEXT},
+    ),
+    (
+        "with a keyword that does not look beside it",
+        {"$ref": "#/$defs/P", "properties": {"y": TEXT}, "$defs": {"P": {**POINT, "unevaluatedProperties": False}}},
+        {"properties": {"y": TEXT}, "allOf": [{**POINT, "unevaluatedProperties": False}]},
+    ),
+    (
+        "as a part of an allOf, another one of which looks at none",
+        {
+            "allOf": [{"unevaluatedProperties": False}, {"$ref": "#/$defs/P"}],
+            "$defs": {"P": {"properties": {"x": TEXT}}},
+        },
+        {"properties": {"x": TEXT}, "allOf": [{"unevaluatedProperties": False}]},
+    ),
+    (
+        "closed, beside properties that it has",
+        {
+            "$ref": "#/$defs/P",
+            "properties": {"x": {"minimum": 0}},
+            "$defs": {"P": {**POINT, "additionalProperties": False}},
+        },
+        {**POINT, "properties": {"x": {"type": "number", "minimum": 0}}, "additionalProperties": False},
+    ),
+    (
+        "closed, beside properties that it does not have",
+        {
+            "$ref": "#/$defs/P",
+            "properties": {"y": TEXT},
+            "$defs": {"P": {**POINT, "additionalProperties": False}},
+        },
+        {"properties": {"y": TEXT}, "allOf": [{**POINT, "additionalProperties": False}]},
+    ),
+    (
+        "closed, beside a pattern that it does not have",
+        {
+            "$ref": "#/$defs/P",
+            "patternProperties": {"^y": TEXT},
+            "$defs": {"P": {**POINT, "additionalProperties": False}},
+        },
+        {"patternProperties": {"^y": TEXT}, "allOf": [{**POINT, "additionalProperties": False}]},
+    ),
+    (
+        "both about the others of the same properties",
+        {
+            "$ref": "#/$defs/P",
+            "properties": {"x": True},
+            "additionalProperties": {"maxLength": 9},
+            "$defs": {"P": {**POINT, "additionalProperties": TEXT}},
+        },
+        {**POINT, "additionalProperties": {**TEXT, "maxLength": 9}},
     ),
     (
         "beside a keyword that looks at its neighbours",
@@ -113,7 +220,17 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "beside an allOf",
         {"properties": {"a": {"allOf": [{"maxLength": 9}], "$ref": "#/$defs/T"}}, "$defs": {"T": TEXT}},
-        {"properties": {"a": {"allOf": [{"maxLength": 9}], **TEXT}}},
+        {"properties": {"a": {**TEXT, "maxLength": 9}}},
+    ),
+    (
+        "not at all: an allOf of plain objects",
+        {"description": "D.", "allOf": [{**POINT, "description": "P."}, {"properties": {"y": TEXT}}]},
+        {
+            "description": "D.",
+            "type": "object",
+            "properties": {"x": {"type": "number"}, "y": TEXT},
+            "required": ["x"],
+        },
     ),
     (
         "in the root",
@@ -179,6 +296,13 @@ def test_what_stands_in_its_place(schema: dict[str, Any], expected: dict[str, An
     assert _order(made.wire) == _order(expected)
 
 
+@pytest.mark.parametrize("schema", [case[1] for case in CASES], ids=[case[0] for case in CASES])
+def test_each_of_them_is_proved_to_accept_the_same(schema: dict[str, Any]) -> None:
+    before, after = Judge(schema), Judge(inlined(schema).wire)
+    assert covers(after, before), "it accepts all that the original accepts"
+    assert covers(before, after), "it accepts nothing else"
+
+
 def _order(value: Any) -> Any:
     if isinstance(value, dict):
         return [(key, _order(below)) for key, below in value.items()]
@@ -205,6 +329,79 @@ def test_what_leads_back_to_itself_stays_bundled_and_nothing_else() -> None:
         "$defs": {"Tree": tree},
     }
     assert made.kept == "`#/$defs/Tree` leads back to where it comes from"
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected", "accepted", "rejected"),
+    [
+        (
+            {
+                "$ref": "#/$defs/P",
+                "properties": {"x": {"properties": {"n": {"$ref": "#/properties/x"}}}},
+                "$defs": {"P": {"properties": {"x": {"required": ["a"]}}}},
+            },
+            {
+                "properties": {"x": {"properties": {"n": {"$ref": "#/properties/x"}}}},
+                "allOf": [{"properties": {"x": {"required": ["a"]}}}],
+            },
+            {"x": {"a": 1, "n": {}}},
+            {"x": {"n": {}}},
+        ),
+        (
+            {
+                "allOf": [
+                    {"$ref": "#/$defs/P"},
+                    {"type": "object", "properties": {"n": {"$ref": "#/allOf/1"}}},
+                ],
+                "$defs": {"P": {"required": ["a"]}},
+            },
+            {
+                "allOf": [
+                    {"required": ["a"]},
+                    {"type": "object", "properties": {"n": {"$ref": "#/allOf/1"}}},
+                ],
+            },
+            {"a": 1, "n": {"n": {}}},
+            {"a": 1, "n": {"n": 1}},
+        ),
+        (
+            {
+                "$ref": "#/$defs/P",
+                "unevaluatedProperties": {"items": {"$ref": "#/unevaluatedProperties"}},
+                "$defs": {"P": {"properties": {"x": {"type": "null"}}}},
+            },
+            {
+                "unevaluatedProperties": {"items": {"$ref": "#/unevaluatedProperties"}},
+                "allOf": [{"properties": {"x": {"type": "null"}}}],
+            },
+            {"x": None, "y": [[]]},
+            {"x": 1},
+        ),
+    ],
+    ids=["a property", "a part of allOf", "the properties that nothing else is about"],
+)
+def test_what_a_reference_still_leads_to_does_not_move(
+    schema: dict[str, Any], expected: dict[str, Any], accepted: Any, rejected: Any
+) -> None:
+    made = inlined(schema)
+    assert made.wire == expected
+    assert made.kept is not None
+    for one in (schema, made.wire):
+        validator = jsonschema_rs.validator_for(one, offline=True)
+        assert validator.is_valid(accepted)
+        assert not validator.is_valid(rejected)
+
+
+def test_a_bound_that_its_neighbour_changes_stays_where_it_is() -> None:
+    draft_4 = dialects.DRAFT_4.uri
+    schema = {
+        "$schema": draft_4,
+        "items": {"allOf": [{"minimum": 3, "exclusiveMinimum": True}, {"$ref": "#/definitions/N"}]},
+        "definitions": {"N": {"minimum": 5}},
+    }
+    made = inlined(schema)
+    first = {"minimum": 3, "exclusiveMinimum": True}
+    assert made.wire == {"$schema": draft_4, "items": {**first, "allOf": [{"minimum": 5}]}}
 
 
 def test_circles_of_several_and_of_the_root_stay() -> None:
@@ -435,6 +632,24 @@ def test_objects_that_are_merged_accept_the_same() -> None:
             accepted += before.is_valid(value)
             assert before.is_valid(value) == after.is_valid(value), (schema, made.wire, value)
     assert min(accepted, plain) > 500
+
+
+def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
+    merged = proved = 0
+    for seed in range(2000 if corpus.WHOLE else 500):
+        pick = random.Random(seed)
+        text = json.dumps([_object(pick, 1, "$defs"), _object(pick, 1, "$defs")])
+        for name in "PQ":
+            text = text.replace(f"#/$defs/{name}", "#/$defs/R")
+        first, second = json.loads(text)
+        defs = {"P": first, "Q": second, "R": {"type": "object", "properties": {"x": {"type": "integer"}}}}
+        schema = {**_object(pick, 2, "$defs"), "$defs": defs}
+        made = inlined(schema).wire
+        if "allOf" not in json.dumps(made):
+            merged += 1
+            proved += covers(Judge(made), Judge(schema)) and covers(Judge(schema), Judge(made))
+    # the proof gives up on some schemas with patterns that fit names, or with `unevaluatedProperties` below
+    assert proved > 0.9 * merged > 150
 
 
 @pytest.mark.parametrize("draft", ["draft2020-12", "draft2019-09", "draft7"])

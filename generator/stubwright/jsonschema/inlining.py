@@ -3,13 +3,17 @@
 Takes a schema as it goes on the wire, all that it refers to bundled; gives a new one that accepts the same, and leaves
 the old one as it is. What leads back to itself stays a reference, and so does what the validator alone can resolve; the
 result says why. What nothing refers to any more is left out of `$defs`.
+
+Many clients read `properties` only where `type: object` stands, and neither look beside a `$ref` nor into `allOf`. So
+a reference and its siblings, and the parts of an `allOf`, become one plain schema. Each merge is a rule about keywords;
+tests prove in both directions that it accepts the same, with the proof of `diff`, which this folder may not import.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from stubwright.jsonschema import dialects
 from stubwright.jsonschema.bundling import edited
@@ -19,7 +23,7 @@ from stubwright.jsonschema.references import Folder, Local, Outline, identifying
 from stubwright_runtime.values.nesting import DEEPEST, is_too_deep
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from stubwright.diagnostics import Place, Pointer
     from stubwright.ir import Json
@@ -46,6 +50,21 @@ _TOGETHER: Final = (
 _ROOT_DEFS: Final = tuple((keyword,) for keyword in _DEFS)
 _META: Final = frozenset({"$schema", "$id", "id", *_DEFS})
 _LOOKING: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+_IN_PLACE: Final = frozenset(
+    {"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
+    | {"dependentSchemas", "dependencies"}
+)
+"""Keywords whose schemas apply to the same object, so that `unevaluatedProperties` looks into them."""
+
+_SWITCHES: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
+"""Keywords that in draft-04 are booleans, and say what the bound beside them means."""
+
+_BOUNDS: Final[Mapping[str, Callable[[float, float], float]]] = {
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"), max),
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"), min),
+}
+"""Keywords of which the stricter of two values says all, and what chooses it."""
+
 _SHOWN: Final = 3
 
 
@@ -67,7 +86,7 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
         place: Where it stands.
     """
     outline = Outline(place, wire, dialect, Folder("", {}))
-    if not isinstance(wire, dict) or not outline.references:
+    if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.having("allOf"))):
         return Inlined(wire)
     if (named := _named(outline)) is not None:
         fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
@@ -146,6 +165,7 @@ class _Inlining:
         kept = {*self.recursive}
         self._targets = {pointer: target for pointer, target in targets.items() if target not in kept}
         self._homes = {target[:end] for target in kept for end in range(len(target) + 1)}
+        self._fixed = {pointer[:-1] for pointer in self._homes if pointer and pointer[-1] not in _DEFS}
         self._made: dict[tuple[Pointer, bool], tuple[Json, int]] = {}
 
     def root(self) -> Json:
@@ -180,23 +200,16 @@ class _Inlining:
             if new is not child:
                 edits[steps] = new
         made: Json = edited(schema, edits)
+        merges = copied or pointer not in self._fixed  # what a reference still leads to must not move
         if (target := self._targets.get(pointer)) is not None:
             there, levels = self._of(target, copied=True, depth=depth)
             deepest = max(deepest, levels)
-            made = _joined(made, there, self._dialect)
-        if isinstance(made, dict) and self._has_inlined_part(schema, pointer):
-            made = _folded(made, self._dialect.reference_hides_siblings)
+            made = _joined(made, there, self._dialect, merges)
+        if merges and isinstance(made, dict) and not schema.keys().isdisjoint(("$ref", "allOf")):
+            made = _plain(made, self._dialect)
         if deepest >= DEEPEST:
             raise _TooDeepError
         return made, deepest + 1
-
-    def _has_inlined_part(self, schema: Mapping[str, Json], pointer: Pointer) -> bool:
-        """Tell whether `allOf` has a part that stands inline now. What remains a part is lost on some clients."""
-        parts = schema.get("allOf")
-        hides = self._dialect.reference_hides_siblings and "$ref" in schema
-        if not isinstance(parts, list) or hides:
-            return False
-        return any((*pointer, "allOf", index) in self._targets for index in range(len(parts)))
 
     def _without_unused(self, schema: dict[str, Json], pointer: Pointer, copied: bool) -> dict[str, Json]:
         """Return a schema with those of its definitions that something still refers to."""
@@ -226,11 +239,12 @@ def _following(targets: Mapping[Pointer, Pointer]) -> Mapping[Pointer, Iterable[
     return following
 
 
-def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
+def _joined(schema: dict[str, Json], target: Json, dialect: Dialect, merges: bool) -> Json:
     """Return a schema that has a reference, with what that leads to in its place.
 
     Before 2019-09 what stands beside a reference does not count (draft-07, 8.3); what only explains is kept. Since
-    then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`.
+    then both count: side by side if no keyword sees another one's neighbours, otherwise by `allOf`. So it is, too,
+    if what stands beside it must not move, which is what `merges` says.
     """
     hides = dialect.reference_hides_siblings
     beside = {
@@ -244,37 +258,68 @@ def _joined(schema: dict[str, Json], target: Json, dialect: Dialect) -> Json:
         return target
     if target is True:
         return beside
-    if isinstance(target, dict) and (merged := _merged(beside, target, hides)) is not None:
+    if merges and isinstance(target, dict) and (merged := _merged(beside, target, hides, outer=beside)) is not None:
         order = [key for each in schema for key in (target if each == "$ref" else [each])]
         return {key: merged[key] for key in dict.fromkeys(order) if key in merged}
     return {**beside, "allOf": [*beside.get("allOf", ()), target]}
 
 
+def _plain(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
+    """Return a schema with as few of `allOf` and `unevaluatedProperties` as mean the same."""
+    hides = dialect.reference_hides_siblings
+    if hides and "$ref" in schema:
+        return schema
+    return _closed(_folded(schema, hides) if isinstance(schema.get("allOf"), list) else schema, dialect)
+
+
 def _folded(schema: dict[str, Json], hides: bool) -> dict[str, Json]:
     """Return a schema with `allOf` whose parts are part of it, as far as that means the same."""
+    parts = schema["allOf"]
     folded = {key: value for key, value in schema.items() if key != "allOf"}
     left: list[Json] = []
-    for part in schema["allOf"]:
-        merged = _merged(part, folded, hides) if isinstance(part, dict) and not part.keys() & _META else None
+    for part in parts:
+        # in one schema, `unevaluatedProperties` of a part would see the other parts
+        apart = not isinstance(part, dict) or part.keys() & _META or (len(parts) > 1 and part.keys() & _LOOKING)
+        merged = None if apart else _merged(part, folded, hides, outer=folded)
         if merged is None:
             left.append(part)
         else:
             folded = {**merged, **{key: value for key, value in folded.items() if key in _NOTES}}
-    if left == schema["allOf"] or (left and folded.keys() & _LOOKING):
+    if left == parts:
         return schema
     return {**folded, "allOf": [*left, *folded.get("allOf", ())]} if left else folded
 
 
-def _merged(beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool) -> dict[str, Json] | None:
+def _closed(schema: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
+    """Return a schema without `unevaluatedProperties` if `additionalProperties` says the same.
+
+    Both are about the properties that nothing else is about; only the former looks into schemas that apply in place
+    (JSON Schema 2020-12 Core, 11.3). Beside `additionalProperties` it is about none.
+    """
+    looking = "unevaluatedProperties"
+    if looking not in schema or looking not in dialect.keywords or schema.keys() & _IN_PLACE:
+        return schema
+    if "additionalProperties" in schema:
+        return {key: value for key, value in schema.items() if key != looking}
+    return {"additionalProperties" if key == looking else key: value for key, value in schema.items()}
+
+
+def _merged(
+    beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool, *, outer: Mapping[str, Json] | None = None
+) -> dict[str, Json] | None:
     """Return the keywords of two schemas in one that means the same; `None` if none does. Notes of the first count.
 
-    `hides` says whether a reference hides what stands beside it.
+    `hides` says whether a reference hides what stands beside it. `outer` is the one of the two that applies the other
+    one, if any: what the other one evaluates counts as evaluated there.
     """
     one, two = ({key for key in each if key not in _NOTES and key not in _META} for each in (beside, target))
-    if one and two and ((one | two) & _LOOKING or (hides and "$ref" in one | two)):
+    inner = (set() if outer is beside else one) | (set() if outer is target else two)
+    if one and two and (inner & _LOOKING or (hides and "$ref" in one | two)):
+        return None
+    if one and two and any(isinstance(each.get(key), bool) for key in _SWITCHES for each in (beside, target)):
         return None
     for group in _TOGETHER:
-        if one & group and two & group and not (group is _OF_OBJECTS and _is_open(beside) and _is_open(target)):
+        if one & group and two & group and not (group is _OF_OBJECTS and _are_about_the_same(beside, target)):
             return None
     merged = {**target, **beside}
     for key in one & two & dialects.KEYWORDS:
@@ -285,9 +330,17 @@ def _merged(beside: Mapping[str, Json], target: Mapping[str, Json], hides: bool)
     return merged
 
 
-def _is_open(schema: Mapping[str, Json]) -> bool:
-    """Tell whether a schema leaves open the properties that it does not name."""
-    return schema.get("additionalProperties", True) in (True, {})
+def _are_about_the_same(one: Mapping[str, Json], two: Mapping[str, Json]) -> bool:
+    """Tell whether `additionalProperties` of each is about the same properties if both schemas are one.
+
+    So it is if it says nothing, or if the other schema names no property and no pattern that its own does not name.
+    """
+    for each, other in ((one, two), (two, one)):
+        is_open = each.get("additionalProperties", True) in (True, {})
+        names = ("properties", "patternProperties")
+        if not is_open and not all(other.get(key, {}).keys() <= each.get(key, {}).keys() for key in names):
+            return False
+    return True
 
 
 def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
@@ -296,14 +349,23 @@ def _both(key: str, one: Json, two: Json, hides: bool) -> Json:
         return one
     if key in ("properties", "patternProperties") and isinstance(one, dict) and isinstance(two, dict):
         return {name: _conjunction(name, one, two, hides) for name in {**two, **one}}
+    if key == "additionalProperties":
+        return _conjunction(key, {key: one}, {key: two}, hides)
     if isinstance(one, list) and isinstance(two, list) and key in ("required", "allOf"):
         return [*dict.fromkeys((*two, *one))] if key == "required" else [*two, *one]
     if key == "type":
-        ones, twos = (each if isinstance(each, list) else [each] for each in (one, two))
-        shared = [each for each in ones if each in twos]
-        if shared and not {"number", "integer"} & {*ones, *twos}:
-            return shared if len(shared) > 1 else shared[0]
+        return _type(*(each if isinstance(each, list) else [each] for each in (one, two)))
+    if (choose := _BOUNDS.get(key)) is not None:
+        return cast("Json", choose(one, two))
     return None
+
+
+def _type(ones: list[Json], twos: list[Json]) -> Json:
+    """Return what both lists of types have; `None` if that is nothing. Each integer is a number."""
+    shared = [each for each in ones if each in twos or (each == "integer" and "number" in twos)]
+    if "integer" in twos and "number" in ones and "integer" not in shared:
+        shared.append("integer")
+    return (shared if len(shared) > 1 else shared[0]) if shared else None
 
 
 def _conjunction(name: str, one: Mapping[str, Json], two: Mapping[str, Json], hides: bool) -> Json:
