@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -117,7 +118,7 @@ def _cell(works: Sequence[str]) -> str:
 def _outcomes(folder: Path) -> Iterator[tuple[Client, Outcome]]:
     for client in CLIENTS:
         try:
-            runner, version = _installed(client, folder)
+            runner, version = installed(client, folder)
         except NotThereError as error:
             print(f"{client.name} is left out: {error}", file=sys.stderr)
         else:
@@ -176,8 +177,12 @@ def _described(value: Any) -> str:
     return str(error) if error else f"gave {json.dumps(value)[:300]}"
 
 
-def _installed(client: Client, folder: Path) -> tuple[list[str], str]:
+def installed(client: Client, folder: Path) -> tuple[list[str], str]:
     """Return what runs the program of a client, and the client's version; it is installed if it is not there yet.
+
+    Args:
+        client: The client.
+        folder: The environments of all clients.
 
     Raises:
         NotThereError: It cannot be installed.
@@ -193,7 +198,7 @@ def _slug(requirement: str) -> str:
 
 
 def _python(client: Client, folder: Path, program: str) -> tuple[str, str, Path]:
-    package = client.requirement.partition(">")[0]
+    package = re.split(r"[\[>]", client.requirement)[0].replace("-", "_")
     pattern = f"lib/*/site-packages/{package}-*.dist-info"
     if not [*folder.glob(pattern)]:
         environment(folder, client.requirement)
