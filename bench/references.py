@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,10 @@ WRONG: dict[str, Any] = {
 }
 """A wrong result of each tool whose name begins with that of the tool that it is like."""
 
-GOOD_ARGUMENTS = ({"genre": "novel", "near": {"city": "Bath", "km": 5}, "by": {"name": "Jane"}}, {})
+GOOD_ARGUMENTS: tuple[dict[str, Any], ...] = (
+    {"genre": "novel", "near": {"city": "Bath", "km": 5}, "by": {"name": "Jane"}},
+    {},
+)
 BAD_ARGUMENTS = (
     {"genre": "war"},
     {"near": {"city": 1, "km": 5}},
@@ -121,17 +125,17 @@ def _clients(folder: Path) -> Iterator[tuple[str, str, Callable[[Path], Reading]
         except NotThereError as error:
             print(f"{client.name} is left out: {error}", file=sys.stderr)
         else:
-            yield client.name, version, lambda server, runner=runner: _by_program(runner, server)
+            yield client.name, version, partial(_by_program, runner)
             if client.program == ("reading_fastmcp.py",) and "fastmcp>=2" not in client.requirement:
                 program = Path(runner[0]).parent / "fastmcp"
-                yield f"`fastmcp list`, {version[0]}", version, lambda server, at=program: _by_listing(at, server)
+                yield f"`fastmcp list`, {version[0]}", version, partial(_by_listing, program)
     yield "mcporter", MCPORTER[-1].rpartition("@")[2], _by_mcporter
     try:
         found = inspector.fetch()
     except inspector.NotThereError as error:
         print(f"the Inspector is left out: {error}", file=sys.stderr)
     else:
-        yield "Inspector", inspector.INSPECTOR.rpartition("@")[2], lambda server: _by_inspector(found, server)
+        yield "Inspector", inspector.INSPECTOR.rpartition("@")[2], partial(_by_inspector, found)
 
 
 # What a client makes of them
@@ -184,7 +188,7 @@ def _judged(values: Mapping[str, Any]) -> tuple[str, str]:
     """Say what is lost of right results, and how many wrong ones are refused."""
     faults = [fault for name, right in RIGHT.items() if (fault := _lost(name, right, values[name]))]
     refused = sum("error" in values[name] for name in WRONG)
-    return "; ".join(faults) or "all", f"{refused} of {len(WRONG)}"
+    return ", ".join(dict.fromkeys(faults)) or "all", f"{refused} of {len(WRONG)}"
 
 
 def _lost(name: str, right: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
@@ -194,7 +198,7 @@ def _lost(name: str, right: Mapping[str, Any], outcome: Mapping[str, Any]) -> st
     if value == right:
         return ""
     missing = ", ".join(f"`{key}`" for key in right if not isinstance(value, dict) or key not in value)
-    return f"`{name}` without {missing}" if missing else f"`{name}` is changed"
+    return f"without {missing}" if missing else f"`{name}` is changed"
 
 
 def _passed(schema: Any) -> str:

@@ -282,6 +282,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"$schema": DRAFT_7, "items": {**TEXT, "description": "A.", "x-a": 1}},
     ),
     (
+        "before 2019-09 nothing looks into it",
+        {
+            "$schema": DRAFT_7,
+            "items": {"allOf": [{"$ref": "#/definitions/P"}], "unevaluatedProperties": False},
+            "definitions": {"P": POINT},
+        },
+        {"$schema": DRAFT_7, "items": {"unevaluatedProperties": False, **POINT}},
+    ),
+    (
         "no data",
         {"properties": {"$ref": {"const": {"$ref": "#/$defs/T"}}}, "default": {"$ref": "x"}},
         {"properties": {"$ref": {"const": {"$ref": "#/$defs/T"}}}, "default": {"$ref": "x"}},
@@ -436,6 +445,11 @@ def test_names_that_count_where_they_stand_keep_all_as_it_is(schema: dict[str, A
     made = inlined(schema)
     assert made.wire is schema
     assert made.kept == f"it has `{keyword}`, which says where references lead to"
+
+
+def test_names_that_nothing_refers_to_are_no_reason_to_warn() -> None:
+    schema = {"allOf": [POINT, {"$anchor": "a"}]}
+    assert inlined(schema) == Inlined(schema)
 
 
 def test_a_root_that_has_an_identifier_is_inlined() -> None:
@@ -689,6 +703,16 @@ DESK = manifest(
     [
         tool("open", {"ticket": {"$ref": "#/schemas/Ticket"}}, outputSchema={"$ref": "#/schemas/Ticket"}),
         tool("all", outputSchema={"type": "object", "properties": {"found": {"items": {"$ref": "#/schemas/Ticket"}}}}),
+        tool(
+            "page",
+            {"after": {"allOf": [{"$ref": "#/schemas/Ticket"}, {"properties": {"size": {"type": "integer"}}}]}},
+            outputSchema={
+                "type": "object",
+                "$ref": "#/schemas/Ticket",
+                "properties": {"more": {"type": "boolean"}},
+                "unevaluatedProperties": False,
+            },
+        ),
     ],
     name="inlined-desk",
     schemas={
@@ -696,7 +720,11 @@ DESK = manifest(
         "Id": {"type": "integer", "minimum": 1},
     },
 )
-HANDLERS = {"open": lambda args, ctx: {"id": args.ticket.id}, "all": lambda args, ctx: {"found": []}}
+HANDLERS = {
+    "open": lambda args, ctx: {"id": args.ticket.id},
+    "all": lambda args, ctx: {"found": []},
+    "page": lambda args, ctx: {"id": 1},
+}
 
 
 def test_the_wire_has_no_references_and_the_models_are_the_same(tmp_path: Path) -> None:
@@ -720,10 +748,19 @@ def test_the_wire_has_no_references_and_the_models_are_the_same(tmp_path: Path) 
         server = importlib.import_module(f"{package}.server")
         handlers = type("Handlers", (), {name: staticmethod(one) for name, one in HANDLERS.items()})()
         async with mcp.Client(server.build_server(handlers), mode="legacy") as client:
-            first, _ = (await client.list_tools()).tools
+            first, _, page = (await client.list_tools()).tools
             ticket = {"type": "object", "properties": {"id": DESK["schemas"]["Id"]}, "required": ["id"]}
             assert first.input_schema["properties"] == {"ticket": ticket}
             assert first.output_schema == ticket
+            assert page.input_schema["properties"]["after"] == {
+                **ticket,
+                "properties": {**ticket["properties"], "size": {"type": "integer"}},
+            }
+            assert page.output_schema == {
+                **ticket,
+                "properties": {**ticket["properties"], "more": {"type": "boolean"}},
+                "additionalProperties": False,
+            }
             result = await client.call_tool("open", {"ticket": {"id": 3}})
             assert result.structured_content == {"id": 3}
             wrong = await client.call_tool("open", {"ticket": {"id": 0}})

@@ -89,6 +89,8 @@ def inline(wire: Json, dialect: Dialect, place: Place) -> Inlined:
     if not isinstance(wire, dict) or not (outline.references or any(True for _ in outline.having("allOf"))):
         return Inlined(wire)
     if (named := _named(outline)) is not None:
+        if not outline.references:
+            return Inlined(wire)
         fix = f'remove `{named}`, and refer to places: "#/$defs/NAME"'
         return Inlined(wire, f"it has `{named}`, which says where references lead to", fix)
     made = _Inlining(outline)
