@@ -25,6 +25,7 @@ LAYERS = (
     ("project",),
     ("importers",),
     ("diff", "mock", "docs", "serving"),
+    ("workbench",),
     ("calling",),
     ("commands",),
     ("cli",),

@@ -11,20 +11,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx2
-import mcp
 import pytest
 from conftest import ROOT
 
-import forked
 from command_line import stubwright
+from developing import Dev, ask, dev, poll, tools
 from editors import write
-from processes import is_alive, running
+from processes import is_alive
 from stubwright.project.handwritten import modules
 
 MANIFEST = """\
@@ -54,84 +49,6 @@ def project(tmp_path: Path) -> Path:
     write(tmp_path / "src" / "diary.py", HANDLERS)
     write(tmp_path / "src" / "helper.py", "WORD = 'helped'\n")
     return tmp_path
-
-
-class Dev:
-    """The command, and the server that it keeps."""
-
-    def __init__(self, process: subprocess.Popen[Any], log: Path) -> None:
-        self.process = process
-        self.log = log
-        self.seen = 0
-
-    def says(self, text: str) -> str:
-        """Wait until it says this, after all that was waited for before; the text from there."""
-        end = time.monotonic() + 60
-        while text not in (log := self.log.read_text())[self.seen :]:
-            assert time.monotonic() < end, log
-            assert self.process.poll() is None, log
-            time.sleep(0.02)
-        start = log.index(text, self.seen)
-        self.seen = start + len(text)
-        return log[start:]
-
-    @property
-    def url(self) -> str:
-        found = re.search(r"serving (http://\S+)", self.log.read_text())
-        assert found is not None
-        return found[1]
-
-    def ask(self, tool: str = "say", **arguments: Any) -> list[str]:
-        return asyncio.run(ask(self.url, tool, **arguments))
-
-    def answers(self, start: str) -> int:
-        """Wait until the tool answers so; the process that did."""
-        end = time.monotonic() + 30
-        while not (said := poll(ask(self.url, "say"))[0]).startswith(start):
-            assert time.monotonic() < end, said
-            time.sleep(0.05)
-        return int(said.rpartition(" ")[2])
-
-
-def poll(asking: Coroutine[Any, Any, list[str]]) -> list[str]:
-    """What is answered; nothing where the server before ended when it had taken the connection, and no request yet."""
-    try:
-        said = asyncio.run(asking)
-    except* (httpx2.ReadError, httpx2.RemoteProtocolError):
-        said = [""]
-    return said
-
-
-async def ask(url: str, tool: str, **arguments: Any) -> list[str]:
-    async with mcp.Client(url) as client:
-        result = await client.call_tool(tool, arguments)
-    return [str(getattr(block, "text", None)) for block in result.content]
-
-
-async def tools(url: str) -> list[str]:
-    async with mcp.Client(url) as client:
-        return [tool.name for tool in (await client.list_tools()).tools]
-
-
-@contextmanager
-def dev(
-    project: Path, *options: str, environment: dict[str, str] | None = None, python: Sequence[str] = ()
-) -> Iterator[Dev]:
-    """The command; `python` starts it, and servers with it, in place of what starts at once."""
-    log = project.parent / f"{project.name}.log"
-    command = [*(python or forked.interpreter()), "-m", "stubwright", "dev", "--http", "127.0.0.1:0", *options]
-    if not python:
-        command += ["--python", str(forked.interpreter_in(project.parent))]
-    with (
-        log.open("wb") as out,
-        running(command, cwd=project, stdout=out, stderr=out, env={**os.environ, **(environment or {})}) as process,
-    ):
-        try:
-            yield Dev(process, log)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(20)
 
 
 def test_it_serves_and_takes_over_at_each_good_save(project: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import html
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -540,21 +538,13 @@ def test_the_tools_of_public_servers(shard: int, corpus: Path, tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> browser.Browser:
-    """A browser, fetched once, however many processes the tests run in."""
-    with (tmp_path_factory.getbasetemp().parent / "browser.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            return browser.find()
-        except browser.NotThereError as error:
-            if os.environ.get("CI") == "true":
-                raise
-            pytest.skip(str(error))
+    return browser.find_once(tmp_path_factory)
 
 
 def opened(chromium: browser.Browser, text: str, folder: Path) -> Any:
     """What a browser says of a page."""
     (folder / "page.html").write_text(text, "utf-8")
-    return chromium.run(Path(__file__).parents[1] / "peers" / "browser.mjs", folder / "page.html")
+    return chromium.run(Path(__file__).parents[1] / "peers" / "browser.mjs", (folder / "page.html").as_uri())
 
 
 TOOLS = ["tool-get_weather", "tool-get_forecast", "tool-list_stations"]

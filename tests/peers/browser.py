@@ -7,13 +7,18 @@ cannot use.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 _NODE = "node@22"
 _PLAYWRIGHT = "playwright-core@1.65.1"
@@ -36,17 +41,40 @@ class Browser:
     modules: Path
     program: str | None
 
-    def run(self, script: Path, page: Path) -> Any:
-        """What a script of ours says, as JSON, of a page.
+    def run(self, script: Path, url: str, ready: Callable[[], object] | None = None) -> Any:
+        """What a script of ours says, as JSON, of a page; `ready` is called when it prints `READY`.
 
         Raises:
             AssertionError: The script failed.
         """
         environment = {**os.environ, "MODULES": str(self.modules), "CHROMIUM": self.program or ""}
-        command = [str(self.node), str(script), page.as_uri()]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_RUN)
-        assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
-        return json.loads(done.stdout)
+        command = [str(self.node), str(script), url]
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        ) as process:
+            assert process.stdout is not None
+            timer = threading.Timer(_RUN, process.kill)
+            timer.start()
+            try:
+                if ready is not None and process.stdout.readline() == "READY\n":
+                    ready()
+                printed, errors = process.communicate()
+            finally:
+                timer.cancel()
+        assert process.returncode == 0, f"{errors}\n{printed}"
+        return json.loads(printed)
+
+
+def find_once(factory: pytest.TempPathFactory) -> Browser:
+    """Find a browser, or fetch one once, however many processes the tests run in; skip where there is none."""
+    with (factory.getbasetemp().parent / "browser.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return find()
+        except NotThereError as error:
+            if os.environ.get("CI") == "true":
+                raise
+            pytest.skip(str(error))
 
 
 def find() -> Browser:

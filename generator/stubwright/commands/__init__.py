@@ -9,7 +9,6 @@ from __future__ import annotations
 from stubwright.commands import (
     check,
     completion,
-    dev,
     diff,
     docs,
     export,
@@ -23,6 +22,7 @@ from stubwright.commands import (
 )
 from stubwright.commands.asking import call, inspect_, list_
 from stubwright.commands.contracts import lock, verify
+from stubwright.commands.developing import dev
 from stubwright.commands.importing import import_, refresh
 
 VERBS = (

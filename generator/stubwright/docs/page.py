@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from markupsafe import Markup
@@ -30,22 +32,39 @@ _BRIEF: Final = 200
 """The most characters of a description that stand beside a name."""
 
 
-def render(view: View) -> str:
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """What a page has beside what it says: a template that extends the page's, a style and a script of its own.
+
+    Attributes:
+        folder: The folder below the templates with `extension.html.jinja`, `style.css` and `script.js`.
+        policy: Further directives of the content security policy.
+        data: What the script is given, as JSON.
+    """
+
+    folder: str
+    policy: str
+    data: Any
+
+
+def render(view: View, extension: Extension | None = None) -> str:
     """Render the page of a server."""
-    style, script = _read_asset("style.css"), _read_asset("script.js")
+    folders = ("docs", *([extension.folder] if extension else []))
+    style, script = ("\n".join(_read_asset(folder, name) for folder in folders) for name in ("style.css", "script.js"))
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return (
         _make_environment()
-        .get_template("page.html.jinja")
+        .get_template(f"{extension.folder}/extension.html.jinja" if extension else "docs/page.html.jinja")
         .render(
             view=view,
+            data=Markup(_escape_data(extension.data)) if extension else None,  # noqa: S704 - no markup is left in it
             style=Markup(style),  # noqa: S704 - our own, as the next two are
             script=Markup(script),  # noqa: S704
             generator=Markup(GENERATOR),  # noqa: S704
-            policy=policy,
+            policy=f"{policy}; {extension.policy}" if extension else policy,
             revisions=revisions.REVISIONS,
             unit=tokens.unit(),
         )
@@ -64,8 +83,13 @@ def _format_code(text: str) -> Markup:
     return Markup("").join(shape.format(escape_invisible(part)) for shape, part in zip(shaped, parts, strict=True))
 
 
-def _read_asset(name: str) -> str:
-    return (package_data.TEMPLATES / "docs" / name).read_text("utf-8")
+def _read_asset(folder: str, name: str) -> str:
+    return (package_data.TEMPLATES / folder / name).read_text("utf-8")
+
+
+def _escape_data(value: Any) -> str:
+    """Return JSON that a script element can hold (HTML, "Restrictions for contents of script elements")."""
+    return json.dumps(value).replace("<", "\\u003c")
 
 
 def _digest(text: str) -> str:
@@ -76,7 +100,7 @@ def _digest(text: str) -> str:
 @cache
 def _make_environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(package_data.TEMPLATES / "docs"),
+        loader=jinja2.FileSystemLoader(package_data.TEMPLATES),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

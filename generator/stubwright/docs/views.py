@@ -197,7 +197,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
     defaults = _to_mapping(source.get("policy"))
     planned_parts = [[*_plan_tool_parts(tool)] for tool in manifest.tools]
     planned_parts += [
-        [*_plan_questions(_make_id(primitive), primitive.questions)]
+        [*_plan_questions(make_id(primitive), primitive.questions)]
         for primitives in manifest.primitives.values()
         for primitive in primitives
     ]
@@ -334,7 +334,8 @@ def _make_examples(tool: ir.Tool, extension: Mapping[str, Any]) -> Iterator[Exam
         )
 
 
-def _make_id(primitive: ir.Primitive) -> str:
+def make_id(primitive: ir.Primitive) -> str:
+    """Return the address of an entry on its page."""
     return f"{_get_short_noun(primitive.section)}-{primitive.names.method}"
 
 
@@ -349,7 +350,7 @@ def _describe_primitive(primitive: ir.Primitive, extension: Mapping[str, Any], p
         for message in extension.get("messages") or ()
     ]
     return Entry(
-        id=_make_id(primitive),
+        id=make_id(primitive),
         key=primitive.key,
         title=_to_text(definition.get("title")) or (_to_text(definition.get("name")) if by_uri else None),
         description=_to_text(definition.get("description")),

@@ -18,6 +18,8 @@ HOURS: Final = 12
 """How long a token holds."""
 
 _ALGORITHM: Final = "EdDSA"
+_OWN: Final = ("iss", "aud", "sub", "client_id", "scope", "iat", "nbf", "exp", "jti")
+"""Claims that are given by what a token is for (RFC 9068, 2.2)."""
 
 
 class Issuer:
@@ -38,18 +40,26 @@ class Issuer:
         key = OKPAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
         return json.dumps({**key, "kid": self._id, "alg": _ALGORITHM, "use": "sig"}, sort_keys=True)
 
-    def token(self, auth: Mapping[str, Any], subject: str, scopes: Sequence[str]) -> str:
+    def token(
+        self, auth: Mapping[str, Any], subject: str, scopes: Sequence[str], more: Mapping[str, Any] | None = None
+    ) -> str:
         """Return an access token (RFC 9068).
 
         Args:
             auth: The manifest's `auth`, whose issuer and audience it names.
             subject: Whom it is for.
             scopes: What that one may use.
+            more: Further claims.
+
+        Raises:
+            ValueError: One of these is a claim that every token has.
         """
         import jwt
 
+        check_claims(more or {})
         now = int(time.time())
         claims = {
+            **(more or {}),
             "iss": auth["issuer"],
             "aud": auth["audience"],
             "sub": subject,
@@ -60,6 +70,13 @@ class Issuer:
             "jti": secrets.token_hex(8),
         }
         return jwt.encode(claims, self._key, _ALGORITHM, {"typ": "at+jwt", "kid": self._id})
+
+
+def check_claims(claims: Mapping[str, Any]) -> None:
+    """Raise ValueError if one is a claim that every token has."""
+    for name in claims:
+        if name in _OWN:
+            raise ValueError(f"`{name}` is given by what the token is for; choose another claim")
 
 
 def scopes_of(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 8
 """Seconds that a server has to stop: those for its open requests, and some more."""
 
+_LAST: Final = 1
+"""Seconds for the last lines of a server that has ended: what it started may keep its standard error open."""
+
 _PROOF: Final = Path(__file__).with_name("proof.py")
 _PROTECTED: Final = Path(__file__).with_name("protected.py")
 
@@ -71,7 +74,9 @@ class Serving:
         host: str,
         port: int,
         ended: Callable[[int], None],
+        said: Callable[[str], None],
         key: str | None = None,
+        options: tuple[str, ...] = (),
         debugging: tuple[str, ...] = (),
     ) -> None:
         """Bind the address.
@@ -80,7 +85,9 @@ class Serving:
             host: Where to serve.
             port: The port; 0 for any that is free.
             ended: Called with the exit status of a server that ended unasked, from another thread.
+            said: Called with each line that a server writes to standard error, from another thread.
             key: The JWK that verifies tokens, in the place of those of the manifest's issuer.
+            options: Options of each server.
             debugging: The options of each server that let a debugger attach; one port, so one server at a time has it.
 
         Raises:
@@ -88,8 +95,11 @@ class Serving:
         """
         self._host = host
         self._ended = ended
+        self._said = said
         self._key = key
+        self._options = options
         self._debugging = debugging
+        self._readers: list[threading.Thread] = []
         self._servers: list[subprocess.Popen[bytes]] = []
         self._dismissed: set[int] = set()
         try:
@@ -131,18 +141,24 @@ class Serving:
         if self._key is not None:
             words = ("-P", str(_PROTECTED), self._key, *words[words.index(launch.package) :])
         process = subprocess.Popen(  # noqa: S603 - our own
-            [launch.python, *words, "--http", address, *named, *self._debugging],
+            [launch.python, *words, "--http", address, *named, *self._options, *self._debugging],
             env=_environment(launch, variables),
             stdin=None if _is_terminal() else subprocess.DEVNULL,  # so that `breakpoint()` can ask
+            stderr=subprocess.PIPE,
             pass_fds=shared,
             start_new_session=True,  # a terminal's Ctrl-C comes once, from here, and not twice
         )
         self._servers.append(process)
-        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        reader = threading.Thread(target=self._read, args=(process,), daemon=True)
+        self._readers = [*filter(threading.Thread.is_alive, self._readers), reader]
+        reader.start()
+        threading.Thread(target=self._watch, args=(process, reader), daemon=True).start()
 
     def close(self) -> None:
         """Stop all servers, and release the address."""
         self._dismiss(wait=True)
+        for reader in self._readers:
+            reader.join(_LAST)
         with suppress(OSError):
             self._listener.close()
 
@@ -156,8 +172,14 @@ class Serving:
             end(process)
         self._servers = [process for process in self._servers if process.poll() is None]
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        with process.stderr as stream:  # type: ignore[union-attr]
+            for line in stream:
+                self._said(line.decode("utf-8", "replace").rstrip("\r\n"))
+
+    def _watch(self, process: subprocess.Popen[bytes], reader: threading.Thread) -> None:
         status = process.wait()
+        reader.join(_LAST)
         if process.pid not in self._dismissed:
             self._ended(status)
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands import generate
+from stubwright.commands.developing import identity as identities
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
 from stubwright.commands.shared.console import Printer, UsageError, err, out
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     import argparse
 
     from stubwright import ir
+    from stubwright.commands.developing.desk import Reporter
     from stubwright.commands.shared.watching import Inputs
-    from stubwright.serving.issuer import Issuer
     from stubwright.serving.processes import Serving
+    from stubwright.workbench.server import Workbench
 
 _ADDRESS: Final = "127.0.0.1:8000"
+_LAST_PORT: Final = 65535
 _INSPECTOR: Final = "@modelcontextprotocol/inspector"
-_SUBJECT: Final = "dev"
 _ENDING: Final = ("SIGTERM", "SIGHUP")
 
 
@@ -32,13 +34,10 @@ def add(verbs: Any) -> None:
     launching.options(dev)
     dev.add_argument("--http", metavar="HOST:PORT", default=_ADDRESS, help=f"where to serve (default: {_ADDRESS})")
     dev.add_argument(
-        "--scope",
-        action="append",
-        default=[],
-        metavar="SCOPE",
-        help="take no tokens but one of this run, which is printed and has this scope; may be repeated",
+        "--page", metavar="HOST:PORT", help="where to serve the page that shows and tries it (default: the next port)"
     )
-    dev.add_argument("--as", dest="subject", metavar="NAME", help=f"whom that token is for (default: {_SUBJECT})")
+    dev.add_argument("--no-page", action="store_true", help="serve no page")
+    identities.options(dev)
     dev.add_argument("--inspector", action="store_true", help="open MCP's Inspector on the server; needs npx")
     dev.add_argument(
         "--debug-port",
@@ -54,6 +53,7 @@ def add(verbs: Any) -> None:
 
 
 def _dev(arguments: argparse.Namespace) -> int:
+    from stubwright.commands.developing.desk import SERVER_OPTIONS, Reporter
     from stubwright.commands.shared import watching
     from stubwright.serving import processes
 
@@ -63,14 +63,26 @@ def _dev(arguments: argparse.Namespace) -> int:
         return 1
     arguments.manifests = (launching.manifest(work),)  # alone: the project's other packages are left as they are
     launching.interpreter(arguments)
-    host, port = _parse_address(arguments.http)
+    host, port = _parse_address("--http", arguments.http)
     debugging = _list_debug_options(arguments)
-    issuer = _make_issuer(arguments)
+    identity = identities.read(arguments)
     with ExitStack() as stack:
         stack.enter_context(_handle_interrupts())
+        workbench = _open_workbench(arguments, port, stack)
+        reporter = Reporter(workbench.desk if workbench else None, identity)
+        origins = [word for origin in workbench.origins for word in ("--allow-origin", origin)] if workbench else []
         try:
-            key = issuer.public if issuer else None
-            serving = stack.enter_context(processes.Serving(host, port, _report_end, key, debugging))
+            serving = stack.enter_context(
+                processes.Serving(
+                    host,
+                    port,
+                    reporter.report_end,
+                    reporter.report_line,
+                    identity.issuer.public if identity else None,
+                    (*SERVER_OPTIONS, *origins),
+                    debugging,
+                )
+            )
         except processes.AddressError as error:
             err(f"stubwright: {error}; `--http 127.0.0.1:0` takes any port that is free")
             return 1
@@ -84,7 +96,7 @@ def _dev(arguments: argparse.Namespace) -> int:
         is_announced = False
         for _ in watching.runs(read):
             try:
-                served = _serve_once(arguments, serving)
+                served = _serve_once(arguments, serving, reporter)
             except UsageError as error:  # the project's table was taken away, perhaps by a save that is not done
                 if arguments.scope and not is_announced:
                     raise
@@ -92,18 +104,37 @@ def _dev(arguments: argparse.Namespace) -> int:
                 served = None
             if served is not None and not is_announced:
                 is_announced = True
-                _announce(arguments, served, serving)
-                _announce_token(arguments, served, serving, issuer)
+                _announce(arguments, served, serving, workbench)
+                identities.announce(identity, served, serving.url)
                 if npx is not None:
                     _open_inspector(npx, serving.url, stack)
             if served is None:
-                goes_on = "the server of the last good save goes on" if serving.is_running else "no server runs"
-                err(f"stubwright: {goes_on}; the next good save is served")
+                reporter.report_broken(is_running=serving.is_running)
             sys.stdout.flush()
     return 0
 
 
-def _serve_once(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest | None:
+def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) -> Workbench | None:
+    """Serve the page beside the server, at any port if the next one is taken. Raises UsageError."""
+    if arguments.no_page:
+        if arguments.page is not None:
+            raise UsageError("--page and --no-page contradict each other")
+        return None
+    from stubwright.workbench.server import Workbench
+
+    if arguments.page is not None:
+        where = [_parse_address("--page", arguments.page)]
+    else:
+        where = [("127.0.0.1", port + 1 if 0 < port < _LAST_PORT else 0), ("127.0.0.1", 0)]
+    for at in where:
+        try:
+            return stack.enter_context(Workbench(*at))
+        except OSError as error:
+            why = error.strerror or str(error)
+    raise UsageError(f"the page cannot be served at {arguments.page}: {why}")
+
+
+def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Reporter) -> ir.Manifest | None:
     """Generate, and start the new server; None if there is none. Raises UsageError."""
     from stubwright.project import launch
     from stubwright.serving import processes
@@ -115,7 +146,7 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest 
     if run is None or manifest is None:
         return None
     if arguments.scope:
-        _check_scopes(arguments, manifest)
+        identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.of(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
     # Proved before the old server ends, and in a process of its own, because only there modules are imported anew.
     if (problem := processes.prove(start, {})) is not None:
@@ -128,6 +159,7 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving) -> ir.Manifest 
         err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None
     out(f"{manifest.package}: serving {serving.url}\n")
+    reporter.report_served(manifest, arguments.manifests[0], serving.url)
     return manifest
 
 
@@ -140,11 +172,15 @@ def _find_run(arguments: argparse.Namespace, *, quiet: bool = False) -> works.Ru
     return work
 
 
-def _announce(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving) -> None:
-    """Print how clients reach the server."""
+def _announce(
+    arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving, workbench: Workbench | None
+) -> None:
+    """Print how people and clients reach the server."""
     from stubwright.project.clients import configuration
 
     path = arguments.manifests[0]
+    if workbench is not None:
+        out(f"\nTo try it, open {workbench.url}\n")
     out(
         f"\nFor a client's configuration:\n{configuration.snippet(configuration.name_of(manifest), serving.url)}"
         f"`stubwright install CLIENT {path}` writes an entry that works without this command.\n"
@@ -152,56 +188,7 @@ def _announce(arguments: argparse.Namespace, manifest: ir.Manifest, serving: Ser
     )
 
 
-def _make_issuer(arguments: argparse.Namespace) -> Issuer | None:
-    """Return who signs the token of this run, where one is asked for. Raises UsageError."""
-    if not arguments.scope:
-        if arguments.subject is not None:
-            raise UsageError("--as needs --scope, which says what that one may use")
-        return None
-    from stubwright.serving.issuer import Issuer
-
-    return Issuer()
-
-
-def _check_scopes(arguments: argparse.Namespace, manifest: ir.Manifest) -> None:
-    """Raise UsageError where the manifest wants no tokens, or knows no such scope."""
-    from stubwright.diagnostics.suggestions import did_you_mean
-    from stubwright.serving.issuer import scopes_of
-
-    if not manifest.document.get("auth"):
-        raise UsageError(f"--scope is for servers that want tokens; `{arguments.manifests[0]}` has no `auth`")
-    known = scopes_of(manifest.document)
-    for scope in arguments.scope:
-        if scope not in known:
-            hint = did_you_mean(scope, known, "scopes")
-            raise UsageError(f"--scope is `{scope}`, which the manifest does not name; {hint}")
-
-
-def _announce_token(
-    arguments: argparse.Namespace, manifest: ir.Manifest, serving: Serving, issuer: Issuer | None
-) -> None:
-    """Print a token of this run, or how to get one."""
-    auth: Any = manifest.document.get("auth")
-    if not auth:
-        return
-    if issuer is None:
-        from stubwright.serving.issuer import scopes_of
-
-        scopes = " ".join(f"--scope {scope}" for scope in scopes_of(manifest.document)[:2] or ("SCOPE",))
-        out(f"callers need a token of {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
-        return
-    from stubwright.serving.issuer import HOURS
-
-    subject = arguments.subject or _SUBJECT
-    token = issuer.token(auth, subject, arguments.scope)
-    out(
-        f"\nThe only token that this run takes, for `{subject}` with {' '.join(arguments.scope)} ({HOURS} hours):\n"
-        f"TOKEN={token}\n"
-        f'stubwright list {serving.url} --header "Authorization: Bearer $TOKEN"\n'
-    )
-
-
-def _parse_address(text: str) -> tuple[str, int]:
+def _parse_address(option: str, text: str) -> tuple[str, int]:
     from argparse import ArgumentTypeError
 
     from stubwright_runtime.server import main
@@ -209,9 +196,9 @@ def _parse_address(text: str) -> tuple[str, int]:
     try:
         address = main.address(text)
     except ArgumentTypeError as error:
-        raise UsageError(f"--http is {error}") from error
+        raise UsageError(f"{option} is {error}") from error
     if isinstance(address, int):
-        raise UsageError(f"--http is {text!r}; it is HOST:PORT, such as {_ADDRESS}")
+        raise UsageError(f"{option} is {text!r}; it is HOST:PORT, such as {_ADDRESS}")
     return address
 
 
@@ -256,11 +243,6 @@ def _open_inspector(npx: str, url: str, stack: ExitStack) -> None:
         err(f"stubwright: the Inspector cannot be started: {error.strerror or error}")
         return
     stack.callback(processes.end_group, inspector)
-
-
-def _report_end(status: int) -> None:
-    how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-    err(f"stubwright: the server {how}; it is started again at the next save")
 
 
 def _handle_interrupts() -> ExitStack:

@@ -1,0 +1,157 @@
+"""What `dev` shows of a run: in the terminal in lines, and on the page beside the server.
+
+Takes what happens: lines of the server, saves that are served and that are not. Gives the page its text, anew after
+each save that is served.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import tokens
+from stubwright.commands.shared.console import OutputError, err, out
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.commands.developing.identity import Identity
+    from stubwright.commands.shared.comparison import Version
+    from stubwright.workbench import page
+    from stubwright.workbench.server import Desk, Difference
+
+_COMMIT: Final = "git:HEAD"
+
+SERVER_OPTIONS: Final = ("--audit", "-")
+"""Options of the server, so that it tells of each call."""
+
+
+class Reporter:
+    """Reports a run to the terminal, and to the page where there is one."""
+
+    def __init__(self, desk: Desk | None, identity: Identity | None) -> None:
+        """Take the page, or None, and who may ask."""
+        self._desk = desk
+        self._identity = identity
+        self._summary = ""
+        self._cost = ""
+        self._save = 0
+
+    def report_line(self, text: str) -> None:
+        """Report a line that the server has written; called from the threads that read them."""
+        from stubwright.workbench import output
+
+        line = output.read_line(text)
+        if self._desk is not None:
+            self._desk.journal.add(line.kind, **line.details)
+        try:
+            err(line.printed)
+        except OutputError:
+            return  # nobody sees the terminal any more; the server goes on, and must not wait for its reader
+
+    def report_end(self, status: int) -> None:
+        """Report that the server has ended unasked; called from the thread that waits for it."""
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        if self._desk is not None:
+            self._desk.journal.add("ended", status=status)
+        err(f"stubwright: the server {how}; it is started again at the next save")
+
+    def report_broken(self, *, is_running: bool) -> None:
+        """Report that a save is not served."""
+        if self._desk is not None:
+            self._desk.journal.add("broken")
+        goes_on = "the server of the last good save goes on" if is_running else "no server runs"
+        err(f"stubwright: {goes_on}; the next good save is served")
+
+    def report_served(self, manifest: ir.Manifest, path: str, url: str) -> None:
+        """Report a save that is served, and what it costs; make the page of it. What has changed is told later."""
+        from stubwright.commands.shared import comparison
+
+        cost = sum(tokens.of(tool.definition) for tool in manifest.tools)
+        count = len(manifest.tools)
+        told = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.unit()}"
+        if told != self._cost:
+            self._cost = told
+            out(f"  {told}\n")
+        saved = comparison.read(path, _COMMIT)
+        if self._desk is not None:
+            self._update(self._desk, manifest, saved.values, url)
+        self._save += 1
+        threading.Thread(target=self._compare, args=(self._save, path, saved), daemon=True).start()
+
+    def _update(self, desk: Desk, manifest: ir.Manifest, source: Mapping[str, Any], url: str) -> None:
+        from stubwright.workbench import page
+
+        auth: Any = manifest.document.get("auth")
+        identity = self._identity
+        desk.issue = _make_issue(identity, auth) if auth and identity is not None else None
+        known = _describe_identity(identity, manifest, auth) if auth else None
+        made = page.render(manifest, source, url=url, identity=known, last=desk.journal.last)
+        desk.page = made.text
+        desk.journal.add("saved", digest=made.digest)
+
+    def _compare(self, save: int, path: str, saved: Version) -> None:
+        """Report what a save has changed, unless there is a later one."""
+        difference = _find_difference(path, saved)
+        if save != self._save:
+            return
+        if self._desk is not None:
+            self._desk.difference = difference
+            self._desk.journal.add("compared", **asdict(difference))
+        if difference.summary != self._summary:
+            self._summary = difference.summary
+            with suppress(OutputError):  # nobody sees the terminal any more
+                out(f"  since the last commit: {difference.summary}\n")
+
+
+def _make_issue(identity: Identity, auth: Mapping[str, Any]) -> Callable[[str, Sequence[str], Mapping[str, Any]], str]:
+    """Return what makes tokens for the page."""
+    from stubwright.workbench.server import RefusedError
+
+    def issue(subject: str, scopes: Sequence[str], claims: Mapping[str, Any]) -> str:
+        try:
+            return identity.issuer.token(auth, subject, scopes, claims)
+        except ValueError as error:
+            raise RefusedError(str(error)) from error
+
+    return issue
+
+
+def _describe_identity(identity: Identity | None, manifest: ir.Manifest, auth: Mapping[str, Any]) -> page.Identity:
+    from stubwright.serving.issuer import scopes_of
+    from stubwright.workbench import page
+
+    issuer, known = str(auth["issuer"]), scopes_of(manifest.document)
+    if identity is None:
+        return page.Identity(issuer, issues=False, subject="", scopes=known, chosen=(), claims={})
+    chosen = tuple(identity.scopes)
+    return page.Identity(
+        issuer, issues=True, subject=identity.subject, scopes=known, chosen=chosen, claims=identity.claims
+    )
+
+
+def _find_difference(path: str, saved: Version) -> Difference:
+    """Return what has changed since the last commit, or why that cannot be said."""
+    from stubwright.commands import diff
+    from stubwright.commands.shared import comparison
+    from stubwright.commands.shared.console import UsageError
+    from stubwright.diff import printers
+    from stubwright.workbench.server import Difference
+
+    try:
+        committed = comparison.read(_COMMIT, path)
+    except (comparison.VersionError, UsageError) as error:
+        return Difference("nothing to compare with", f"{error}\n")
+    if committed.manifest is None:
+        return Difference("nothing to compare with", f"{path} is missing or wrong in the last commit.\n")
+    found = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
+    if found is None:
+        return Difference("nothing to compare with", f"{path} is wrong.\n")
+    text = printers.text(found.changes, found.comparison, color=False)
+    between = f" from {found.comparison.old} to {found.comparison.new}"
+    return Difference(to_one_line(text.rstrip().rpartition("\n")[2]).replace(between, ""), text)

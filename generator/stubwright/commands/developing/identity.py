@@ -1,0 +1,110 @@
+"""Who may ask a server of `dev`: with `--scope`, whoever has a token of this run, and nobody else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.commands.shared.console import UsageError, out
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.serving.issuer import Issuer
+
+_SUBJECT: Final = "dev"
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Let a verb be told who asks."""
+    parser.add_argument(
+        "--scope",
+        action="append",
+        default=[],
+        metavar="SCOPE",
+        help="take no tokens but those of this run; the first is printed and has this scope; may be repeated",
+    )
+    parser.add_argument("--as", dest="subject", metavar="NAME", help=f"whom that token is for (default: {_SUBJECT})")
+    parser.add_argument(
+        "--claim",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a further claim of that token, such as tenant=acme; JSON, or text; may be repeated",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The token that a run begins with: who signs it, whom it is for, and what that one may do."""
+
+    issuer: Issuer
+    subject: str
+    scopes: Sequence[str]
+    claims: Mapping[str, Any]
+
+
+def read(arguments: argparse.Namespace) -> Identity | None:
+    """Return whom the run's token is for; None where it has no tokens of its own. Raises UsageError."""
+    if not arguments.scope:
+        for option, given in (("--as", arguments.subject), ("--claim", arguments.claim or None)):
+            if given is not None:
+                raise UsageError(f"{option} needs --scope, which says what that one may use")
+        return None
+    from stubwright.serving.issuer import Issuer, check_claims
+
+    claims = dict(map(_read_claim, arguments.claim))
+    try:
+        check_claims(claims)
+    except ValueError as error:
+        raise UsageError(f"--claim: {error}") from error
+    return Identity(Issuer(), arguments.subject or _SUBJECT, arguments.scope, claims)
+
+
+def _read_claim(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--claim is {text!r}; it is NAME=VALUE, such as tenant=acme")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def check_scopes(scopes: Sequence[str], manifest: ir.Manifest, path: str) -> None:
+    """Raise UsageError where the manifest wants no tokens, or knows no such scope."""
+    from stubwright.diagnostics.suggestions import did_you_mean
+    from stubwright.serving.issuer import scopes_of
+
+    if scopes and not manifest.document.get("auth"):
+        raise UsageError(f"--scope is for servers that want tokens; `{path}` has no `auth`")
+    known = scopes_of(manifest.document)
+    for scope in scopes:
+        if scope not in known:
+            hint = did_you_mean(scope, known, "scopes")
+            raise UsageError(f"--scope is `{scope}`, which the manifest does not name; {hint}")
+
+
+def announce(identity: Identity | None, manifest: ir.Manifest, url: str) -> None:
+    """Print a token of this run, or how to get one; nothing where the manifest wants none."""
+    auth: Any = manifest.document.get("auth")
+    if not auth:
+        return
+    if identity is None:
+        from stubwright.serving.issuer import scopes_of
+
+        scopes = " ".join(f"--scope {scope}" for scope in scopes_of(manifest.document)[:2] or ("SCOPE",))
+        out(f"callers need a token of {auth['issuer']}; to try without it, use: stubwright dev {scopes}\n")
+        return
+    from stubwright.serving.issuer import HOURS
+
+    token = identity.issuer.token(auth, identity.subject, identity.scopes, identity.claims)
+    out(
+        f"\nThe server takes tokens of this run alone. One for `{identity.subject}` with {' '.join(identity.scopes)} "
+        f"({HOURS} hours):\n"
+        f"TOKEN={token}\n"
+        f'stubwright list {url} --header "Authorization: Bearer $TOKEN"\n'
+    )

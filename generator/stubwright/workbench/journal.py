@@ -1,0 +1,68 @@
+"""What happens in a run of `dev`, in order: for pages that are open, and for those that open later.
+
+Takes events from any thread; gives those that came after a number, and waits for one where there is none yet.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Kind: TypeAlias = Literal["log", "more", "print", "call", "saved", "compared", "broken", "ended"]
+"""What an event is: a record of the server's log, a further line of it, a line that the handlers print, a call that has
+ended, a save that is served, what it has changed, a save that is not served, and a server that ended unasked."""
+
+_KEPT: Final = 1000
+"""Events that a page gets that opens late, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened: its number, from 1, what it is, and what is known of it."""
+
+    number: int
+    kind: Kind
+    details: Mapping[str, Any]
+
+
+class Journal:
+    """The events of a run."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._events: deque[Event] = deque(maxlen=_KEPT)
+        self._last = 0
+        self._is_closed = False
+        self._changed = threading.Condition()
+
+    @property
+    def last(self) -> int:
+        """The number of the last event; 0 before the first."""
+        with self._changed:
+            return self._last
+
+    def add(self, kind: Kind, **details: Any) -> None:
+        """Note that something happened; `details` must be JSON."""
+        with self._changed:
+            self._last += 1
+            self._events.append(Event(self._last, kind, details))
+            self._changed.notify_all()
+
+    def wait_after(self, number: int, seconds: float) -> Sequence[Event] | None:
+        """Return the events after a number, once there is one; none after so many seconds, `None` at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._last > number or self._is_closed, seconds)
+            if self._is_closed:
+                return None
+            return [event for event in self._events if event.number > number]
+
+    def close(self) -> None:
+        """Let all that wait go on: nothing more happens."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()

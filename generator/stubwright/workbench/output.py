@@ -1,0 +1,56 @@
+"""The lines that a server writes to standard error: records of its log, records of calls, and what handlers print.
+
+Takes a line; gives an event, and the line as people read it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stubwright.workbench.journal import Kind
+
+_RECORD: Final = re.compile(
+    r"\d{4}-\d\d-\d\d (?P<time>\d\d:\d\d:\d\d),\d{3} (?P<level>[A-Z]+) (?P<name>[\w.]+): (?P<text>.*)"
+)
+"""The first line of a record, as a generated server logs it. Its other lines are indented."""
+
+_CALL: Final = '{"time":'
+
+
+class Line(NamedTuple):
+    """A line: what it is, what is known of it, and how it is printed."""
+
+    kind: Kind
+    details: Mapping[str, Any]
+    printed: str
+
+
+def read_line(text: str) -> Line:
+    """Return what a line is."""
+    if text.startswith(_CALL) and (call := _read_call(text)) is not None:
+        return Line("call", call, _describe_call(call))
+    if (record := _RECORD.fullmatch(text)) is not None:
+        return Line("log", record.groupdict(), text)
+    return Line("more" if text.startswith("  ") else "print", {"text": text}, text)
+
+
+def _read_call(text: str) -> Mapping[str, Any] | None:
+    """Return a record of a call (docs/protecting.md, "Audit"); None if a handler printed something like one."""
+    try:
+        call: Any = json.loads(text)
+    except ValueError:
+        return None
+    return call if isinstance(call, dict) and {"outcome", "duration_ms", "tool"} <= call.keys() else None
+
+
+def _describe_call(call: Mapping[str, Any]) -> str:
+    tool = call["tool"] or "a request"
+    why = f" ({call['reason']})" if call.get("reason") else ""
+    size = call.get("result_bytes")
+    sent = "" if size is None else f", {size:,} bytes"
+    return f"{tool}: {call['outcome']}{why} in {call['duration_ms']:.0f} ms{sent}"

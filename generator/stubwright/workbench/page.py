@@ -1,0 +1,141 @@
+"""The page: that of `docs`, with a form for each entry, who asks, what has changed, and the log.
+
+Takes a checked manifest and what `dev` knows of the run; gives the text. The script of the page calls the server
+itself, so that what it shows is what any client gets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from stubwright import __version__
+from stubwright.docs import page, views
+from stubwright_runtime.mcp import revisions, vocabulary
+from stubwright_runtime.server.protocol.parameter_headers import list_mirrored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright import ir
+
+_EXPRESSION: Final = re.compile(r"\{[^}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who may ask, where the manifest has `auth`.
+
+    Attributes:
+        issuer: Who issues tokens elsewhere.
+        issues: Whether this run does, and takes no others.
+        subject: Whom the first token is for.
+        scopes: All scopes that the manifest names.
+        chosen: Those of the first token.
+        claims: Further claims of the first token.
+    """
+
+    issuer: str
+    issues: bool
+    subject: str
+    scopes: tuple[str, ...]
+    chosen: tuple[str, ...]
+    claims: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page, and the digest of what it says of the manifest, by which an open page knows that it is old."""
+
+    text: str
+    digest: str
+
+
+def render(
+    manifest: ir.Manifest,
+    source: Mapping[str, Any],
+    *,
+    url: str,
+    identity: Identity | None,
+    last: int,
+) -> Page:
+    """Render the page of a run.
+
+    Args:
+        manifest: The manifest that is served.
+        source: The same as it is written.
+        url: Where its server answers.
+        identity: Who may ask; None where everybody may.
+        last: The number of the last event before this page.
+    """
+    entries = [*_list_tools(manifest), *_list_primitives(manifest)]
+    view = views.view(manifest, source)
+    digest = hashlib.sha256(f"{page.render(view)}{json.dumps(entries)}".encode()).hexdigest()[:16]
+    parts = urlsplit(url)
+    data = {
+        "name": view.name,
+        "version": __version__,
+        "revision": revisions.REVISIONS[-1],
+        "url": url,
+        "digest": digest,
+        "last": last,
+        "entries": entries,
+        "auth": None if identity is None else asdict(identity),
+    }
+    policy = f"connect-src 'self' {parts.scheme}://{parts.netloc}; img-src data:; media-src data:"
+    return Page(page.render(view, page.Extension("workbench", policy, data)), digest)
+
+
+def _list_tools(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
+    for tool in manifest.tools:
+        schema = tool.definition["inputSchema"]
+        yield {
+            "id": f"tool-{tool.names.method}",
+            "key": tool.name,
+            "verb": "Call",
+            "method": "tools/call",
+            "destructive": tool.annotations.get("destructiveHint") is True,
+            "schema": schema,
+            "mirrored": [{"path": list(one.path), "header": one.name} for one in list_mirrored(schema)],
+            "examples": [{"name": example.name, "input": json.dumps(example.input)} for example in tool.examples],
+        }
+
+
+def _list_primitives(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
+    for section, primitives in manifest.primitives.items():
+        for primitive in primitives:
+            is_prompt = section is vocabulary.PROMPTS
+            yield {
+                "id": views.make_id(primitive),
+                "key": primitive.key,
+                "verb": "Get" if is_prompt else "Read",
+                "method": "prompts/get" if is_prompt else "resources/read",
+                "destructive": False,
+                "schema": _make_prompt_schema(primitive) if is_prompt else _make_uri_schema(primitive.key),
+                "mirrored": [],
+                "examples": [],
+            }
+
+
+def _make_prompt_schema(primitive: ir.Primitive) -> dict[str, Any]:
+    """Return a schema of a prompt's arguments, which are texts (MCP 2025-06-18, server/prompts)."""
+    arguments = primitive.arguments or ()
+    return {
+        "type": "object",
+        "properties": {
+            argument.name: {"type": "string", **({"description": argument.description} if argument.description else {})}
+            for argument in arguments
+        },
+        "required": [argument.name for argument in arguments if argument.required],
+    }
+
+
+def _make_uri_schema(key: str) -> dict[str, Any]:
+    """Return a schema of what names a resource: one URI, or one that is still to be filled in."""
+    fixed = _EXPRESSION.search(key) is None
+    uri = {"type": "string", **({"const": key} if fixed else {"description": f"such as {key}"})}
+    return {"type": "object", "properties": {"uri": uri}, "required": ["uri"]}

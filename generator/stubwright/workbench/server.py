@@ -1,0 +1,232 @@
+"""The server of the page: on this machine, and for whoever has the address that `dev` prints.
+
+The page can make tokens of this run, so that an address alone must not be enough: other users of the machine can reach
+it, and so can pages of the web through the browser. Each request is for a host of ours (against DNS rebinding), and has
+the run's key: first in the address, then in a cookie that no script can read and no other site's request carries.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import threading
+from dataclasses import asdict, dataclass, field
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from stubwright.workbench.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_LONGEST: Final = 64 * 1024
+"""Bytes of a request's body, at most."""
+
+_ALIVE: Final = 10.0
+"""Seconds between two signs of life of a stream of events."""
+
+_SAFE: Final = (
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+)
+
+
+class RefusedError(Exception):
+    """No token can be made of what was asked for; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What has changed since the last commit: in a few words, and all of it."""
+
+    summary: str
+    text: str
+
+
+@dataclass(slots=True)
+class Desk:
+    """What the page is made of, which `dev` changes after each save.
+
+    Attributes:
+        journal: What happens.
+        page: The text of the page; empty before anything is served.
+        difference: What has changed.
+        issue: Makes a token of a subject, scopes and claims; None where this run makes none.
+        key: What requests must have.
+    """
+
+    journal: Journal = field(default_factory=Journal)
+    page: str = ""
+    difference: Difference = field(default=Difference("comparing …", ""))
+    issue: Callable[[str, Sequence[str], Mapping[str, Any]], str] | None = None
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+
+class Workbench:
+    """The address, and the threads that answer there; a context manager."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Bind the address. Raises OSError."""
+        self.desk = Desk()
+        self._server = _Server((host, port), self.desk)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+
+    def __enter__(self) -> Workbench:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.desk.journal.close()
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        """The address to open, with the key."""
+        return f"{self._server.origins[0]}/?key={self.desk.key}"
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins that the page may have (RFC 6454)."""
+        return self._server.origins
+
+
+class _Server(ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = sys.platform != "win32"  # where it would share the address with others
+
+    def __init__(self, address: tuple[str, int], desk: Desk) -> None:
+        super().__init__(address, _Handler)
+        self.desk = desk
+        host, port = str(address[0]), self.server_address[1]
+        names = dict.fromkeys([host if host != "localhost" else "127.0.0.1", "127.0.0.1", "localhost"])
+        self.hosts = tuple(f"{name}:{port}" for name in names)
+        self.origins = tuple(f"http://{name}" for name in self.hosts)
+        self.cookie = f"stubwright-dev-{port}"  # cookies know no ports: another run has another
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers one request after another of a connection."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version = "stubwright"
+    sys_version = ""
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """Answer `/`, the page, `/difference`, what has changed, and `/events`, what happens."""
+        address = urlsplit(self.path)
+        given = parse_qs(address.query).get("key", [""])[0]
+        if given and self._is_ours() and secrets.compare_digest(given.encode(), self.server.desk.key.encode()):
+            cookie = f"{self.server.cookie}={self.server.desk.key}; Path=/; HttpOnly; SameSite=Strict"
+            self._answer(HTTPStatus.SEE_OTHER, "", Location="/", Set_Cookie=cookie)
+        elif not self._may():
+            return
+        elif address.path == "/":
+            self._answer(HTTPStatus.OK, self.server.desk.page or _WAITING, "text/html; charset=utf-8")
+        elif address.path == "/difference":
+            self._answer(HTTPStatus.OK, json.dumps(asdict(self.server.desk.difference)), "application/json")
+        elif address.path == "/events":
+            self._stream()
+        else:
+            self._answer(HTTPStatus.NOT_FOUND, "There is nothing here; the page is at /.\n")
+
+    def do_POST(self) -> None:
+        """Answer `/token`: a token of this run."""
+        if not self._may():
+            return
+        issue = self.server.desk.issue
+        if self.path != "/token" or issue is None:
+            self._answer(HTTPStatus.NOT_FOUND, "This run makes no tokens; start it with --scope.\n")
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _LONGEST or self.headers.get_content_type() != "application/json":
+            self._answer(HTTPStatus.BAD_REQUEST, f"Send JSON of at most {_LONGEST:,} bytes.\n")
+            return
+        try:
+            subject, scopes, claims = _read_wish(self.rfile.read(int(length)))
+            token = issue(subject, scopes, claims)
+        except RefusedError as error:
+            self._answer(HTTPStatus.BAD_REQUEST, f"{error}\n")
+            return
+        self._answer(HTTPStatus.OK, json.dumps({"token": token}), "application/json")
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing: what the page asks for is no event of the run."""
+
+    def _is_ours(self) -> bool:
+        """Tell whether the request is for this server, and from its own page if from any."""
+        host, origin = self.headers.get_all("Host") or [], self.headers.get_all("Origin") or []
+        return len(host) == 1 and host[0] in self.server.hosts and all(one in self.server.origins for one in origin)
+
+    def _may(self) -> bool:
+        """Tell whether the request has the key; answer it if it has not."""
+        if not self._is_ours():
+            self._answer(HTTPStatus.FORBIDDEN, "This address is for the page of `stubwright dev`.\n")
+            return False
+        try:
+            cookie = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie)
+        except CookieError:
+            cookie = None
+        if cookie is None or not secrets.compare_digest(cookie.value.encode(), self.server.desk.key.encode()):
+            self._answer(HTTPStatus.FORBIDDEN, "Open the address that `stubwright dev` printed: it has the key.\n")
+            return False
+        return True
+
+    def _answer(self, status: HTTPStatus, text: str, media: str = "text/plain; charset=utf-8", **headers: str) -> None:
+        content = text.encode()
+        self.send_response(status)
+        for name, value in (*_SAFE, ("Content-Type", media), ("Content-Length", str(len(content)))):
+            self.send_header(name, value)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        if self.command == "POST" and status != HTTPStatus.OK:  # its body may not have been read
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _stream(self) -> None:
+        """Send events, those that the page has missed first (HTML, "Server-sent events")."""
+        last = self.headers.get("Last-Event-ID", "0")
+        number = int(last) if last.isdecimal() else 0
+        self.send_response(HTTPStatus.OK)
+        for name, value in (*_SAFE, ("Content-Type", "text/event-stream"), ("Connection", "close")):
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            while (events := self.server.desk.journal.wait_after(number, _ALIVE)) is not None:
+                parts = [
+                    f"id: {one.number}\ndata: {json.dumps({'kind': one.kind, **one.details})}\n\n" for one in events
+                ]
+                self.wfile.write("".join(parts or [":\n\n"]).encode())
+                number = events[-1].number if events else number
+        except OSError:
+            pass  # the page was closed, which is how a stream ends
+
+
+_WAITING: Final = """\
+<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Waiting</title>
+<p>No save has been served yet. The terminal of <code>stubwright dev</code> says why. This page looks again by itself.
+"""
+
+
+def _read_wish(content: bytes) -> tuple[str, list[str], Mapping[str, Any]]:
+    """Return the subject, the scopes and the claims of a token. Raises RefusedError."""
+    try:
+        wish: Any = json.loads(content)
+    except ValueError as error:
+        raise RefusedError(f"This is no JSON: {error}") from error
+    match wish:
+        case {"subject": str(subject), "scopes": list(scopes), "claims": dict(claims)} if subject and all(
+            isinstance(scope, str) for scope in scopes
+        ):
+            return subject, scopes, claims
+    raise RefusedError("Send a subject, a list of scopes, and claims as an object.")
