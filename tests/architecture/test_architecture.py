@@ -25,7 +25,7 @@ LAYERS = (
     ("project",),
     ("importers",),
     ("diff", "mock", "docs", "serving"),
-    ("calling",),
+    ("calling", "contract_tests"),
     ("commands",),
     ("cli",),
     ("__main__",),
