@@ -429,7 +429,7 @@ class Connection:
                 mcp_types.CLIENT_CAPABILITIES_META_KEY: CAPABILITIES,
             }
         options = self._options(method)
-        options["headers"] = {**options["headers"], **self._mirror_name(method, params), **(headers or {})}
+        options["headers"] = {**(options.get("headers") or {}), **self._mirror_name(method, params), **(headers or {})}
         if seconds is not None:
             options["timeout"] = seconds
         return await self._dispatcher.send_raw_request(method, params, options)
