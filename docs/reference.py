@@ -1,6 +1,6 @@
 """Writes the references that come from the code, so that they cannot drift.
 
-They are of the manifest, diagnostics, changes, and clients.
+They are of the manifest, diagnostics, changes, clients, and checks of servers.
 
 python docs/reference.py [--check]
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stubwright import package_data
+from stubwright.contract_tests.checks import CHECKS
 from stubwright.diagnostics import CODES
 from stubwright.diff import changes
 from stubwright.project.clients.table import CLIENTS, Client
@@ -77,6 +78,16 @@ def serving() -> str:
     ]
     head = ["| client | file of a user | file of a project | servers in | source |", "|---|---|---|---|---|"]
     return "\n".join([f"{words}## Clients", "", *head, *rows, ""])
+
+
+def testing() -> str:
+    """The page on `stubwright test`: its words as they are, and one row for each check."""
+    words = (HERE / "testing-servers.md").read_text("utf-8").partition("## Checks\n")[0]
+    rows = [
+        f"| `{check.name}` | {check.severity} | {_cell(check.meaning)} | {_cell(check.source)} |" for check in CHECKS
+    ]
+    head = ["| check | severity | what holds for a server that passes | source |", "|---|---|---|---|"]
+    return "\n".join([f"{words}## Checks", "", *head, *rows, ""])
 
 
 _SYSTEMS = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
@@ -163,7 +174,13 @@ def _cell(text: str) -> str:
 
 def main() -> None:
     """Write them, or with `--check` say which are stale."""
-    made = {"manifest.md": manifest(), "diagnostics.md": diagnostics(), "diff.md": diff(), "serving.md": serving()}
+    made = {
+        "manifest.md": manifest(),
+        "diagnostics.md": diagnostics(),
+        "diff.md": diff(),
+        "serving.md": serving(),
+        "testing-servers.md": testing(),
+    }
     stale = [
         name for name, text in made.items() if not (HERE / name).is_file() or (HERE / name).read_text("utf-8") != text
     ]

@@ -26,7 +26,7 @@ LAYERS = (
     ("importers",),
     ("diff", "mock", "docs", "serving"),
     ("workbench",),
-    ("calling",),
+    ("calling", "contract_tests"),
     ("commands",),
     ("cli",),
     ("__main__",),

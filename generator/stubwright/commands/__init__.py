@@ -21,7 +21,7 @@ from stubwright.commands import (
     wheels,
 )
 from stubwright.commands.asking import call, inspect_, list_
-from stubwright.commands.contracts import lock, verify
+from stubwright.commands.contracts import lock, testing, verify
 from stubwright.commands.developing import dev
 from stubwright.commands.importing import import_, refresh
 
@@ -37,6 +37,7 @@ VERBS = (
     diff,
     lock,
     verify,
+    testing,
     targets,
     export,
     import_,

@@ -20,7 +20,13 @@ import anyio
 import mcp
 import mcp_types
 from mcp.client.stdio import StdioServerParameters
-from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+)
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -253,12 +259,45 @@ class _Clock:
         return f"did not answer within {self.seconds:g} s"
 
 
+@asynccontextmanager
+async def open_connection(
+    source: Source, seconds: float = TIMEOUT, max_bytes: int = MAX_BYTES, *, starting: float | None = None
+) -> AsyncIterator[Connection]:
+    """Connect to a server, agree on a revision, and keep the connection open during the block.
+
+    Args:
+        source: The server.
+        seconds: How long agreeing may take.
+        max_bytes: Bytes that one answer may have.
+        starting: Seconds until the first answer of a command, where they do not count among the others.
+
+    Raises:
+        UnreachableError: It cannot be started or reached, refuses, breaks the protocol, or is too slow.
+    """
+    server = _Server(source, Bounds(max_bytes))
+    clock = _Clock(seconds, starting if isinstance(source, Command) else None, lambda: None)
+    with _explain_failures(source, server, clock):
+        async with server.transport as streams, _connect(streams, server) as connection:
+            with clock.bounded() as answered:
+                connection.info, connection.capabilities = await connection.agree()
+                answered()
+            yield connection
+
+
 async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | None) -> ServerListing:
     server = _Server(source, Bounds(max_bytes, max_bytes))
+    with _explain_failures(source, server, clock), clock.bounded() as answered:
+        async with server.transport as streams, _connect(streams, server) as connection:
+            return await _list_everything(connection, answered, revision)
+    raise AssertionError("the block returns or raises")
+
+
+@contextmanager
+def _explain_failures(source: Source, server: _Server, clock: _Clock) -> Iterator[None]:
+    """Raise what ends a connection as an UnreachableError that explains it."""
+    message = ""
     try:
-        with clock.bounded() as answered:
-            async with server.transport as streams, _connect(streams, server) as connection:
-                return await _list_everything(connection, answered, revision)
+        yield
     except* TimeoutError:
         message = f"`{source.label}` {clock.overrun}"
     except* UnreachableError as group:
@@ -270,7 +309,8 @@ async def _read(source: Source, clock: _Clock, max_bytes: int, revision: str | N
         message = f"`{source.label}` cannot be started: {getattr(error, 'strerror', None) or error}"
     except* ValueError as group:  # a NUL byte in a command, a character that no header may have
         message = f"`{source.label}` cannot be asked: {to_one_line(str(_get_first_error(group)))}"
-    raise UnreachableError(message + server.strays() + server.quote_log() + server.describe_withheld())
+    if message:
+        raise UnreachableError(message + server.strays() + server.quote_log() + server.describe_withheld())
 
 
 def _get_first_error(group: BaseExceptionGroup[BaseException]) -> Any:
@@ -286,7 +326,7 @@ class _Server:
     def __init__(self, source: Source, bounds: Bounds) -> None:
         self._bounds = bounds
         self._process: ProcessTransport | None = None
-        self._unreadable = 0
+        self.unreadable = 0
         if isinstance(source, Command):
             command, *arguments = source.words
             parameters = StdioServerParameters(command=command, args=arguments, env=dict(source.environment))
@@ -298,7 +338,7 @@ class _Server:
 
     async def stray(self, _problem: Exception) -> None:
         """Count what is not a JSON-RPC message."""
-        self._unreadable += 1
+        self.unreadable += 1
 
     def describe(self, error: mcp.MCPError) -> str:
         """Return what an error says, as a sentence that continues the server's name."""
@@ -316,9 +356,9 @@ class _Server:
 
     def strays(self) -> str:
         """Return a hint if standard output had something other than messages."""
-        if not self._unreadable:
+        if not self.unreadable:
             return ""
-        lines = "a line that is" if self._unreadable == 1 else f"{self._unreadable} lines that are"
+        lines = "a line that is" if self.unreadable == 1 else f"{self.unreadable} lines that are"
         return f"; it sent {lines} not JSON-RPC"
 
     def quote_log(self) -> str:
@@ -333,16 +373,55 @@ class _Server:
         return f"\n  help: {describe_withheld(error.withheld, '--env NAME')}"
 
 
-class _Connection:
-    """Requests to one server, each until its raw result, in the revision that was agreed on."""
+class Connection:
+    """Requests to one server, each until its raw result, in the revision that was agreed on.
 
-    def __init__(self, dispatcher: JSONRPCDispatcher, declining: Declining) -> None:
+    Attributes:
+        revision: The revision.
+        info: The server's `serverInfo`, with `instructions`, once that was agreed on.
+        capabilities: Its capabilities.
+    """
+
+    def __init__(self, dispatcher: JSONRPCDispatcher, declining: Declining, server: _Server) -> None:
+        """Take the ways to a server."""
         self._dispatcher = dispatcher
+        self._server = server
         self.declining = declining
         self.revision = LATEST_MODERN_VERSION
+        self.info: Mapping[str, Any] = {}
+        self.capabilities: Mapping[str, Any] = {}
 
-    async def ask(self, method: str, seconds: float | None = None, **params: Any) -> dict[str, Any]:
-        """Return the result of one request."""
+    @property
+    def unreadable(self) -> int:
+        """How many messages of the server were not JSON-RPC."""
+        return self._server.unreadable
+
+    def explain(self, error: mcp.MCPError) -> mcp.MCPError:
+        """Return the error of a request itself, or a `ConnectError` if the connection failed."""
+        return self._server.transport.explain(error)
+
+    def quote_log(self) -> str:
+        """Return the start and the end of what a process wrote to standard error, each line after `  | `."""
+        return self._server.quote_log()
+
+    async def list_pages(self, section: Section) -> Sequence[Any]:
+        """Return all entries of a list. Raises UnreachableError if it is not one."""
+        return await _list_pages(self, section)
+
+    async def ask(
+        self, method: str, seconds: float | None = None, headers: Mapping[str, str] | None = None, **params: Any
+    ) -> dict[str, Any]:
+        """Return the result of one request.
+
+        Args:
+            method: The method.
+            seconds: How long the answer may take.
+            headers: HTTP headers beside those that each request has.
+            params: Its parameters.
+
+        Raises:
+            mcp.MCPError: The server answers with an error, or there is no answer.
+        """
         if self.revision in MODERN_PROTOCOL_VERSIONS:
             params["_meta"] = {
                 mcp_types.PROTOCOL_VERSION_META_KEY: self.revision,
@@ -350,6 +429,7 @@ class _Connection:
                 mcp_types.CLIENT_CAPABILITIES_META_KEY: CAPABILITIES,
             }
         options = self._options(method)
+        options["headers"] = {**(options.get("headers") or {}), **self._mirror_name(method, params), **(headers or {})}
         if seconds is not None:
             options["timeout"] = seconds
         return await self._dispatcher.send_raw_request(method, params, options)
@@ -408,6 +488,13 @@ class _Connection:
         await self._dispatcher.notify("notifications/initialized", None, self._options("notifications/initialized"))
         return _describe_server(answer, answer.get("serverInfo"))
 
+    def _mirror_name(self, method: str, params: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the header that names what is asked for (MCP 2026-07-28, basic/transports)."""
+        name = params.get(NAME_BEARING_METHODS.get(method, ""))
+        if self.revision not in MODERN_PROTOCOL_VERSIONS or not isinstance(name, str):
+            return {}
+        return {MCP_NAME_HEADER: encode_header_value(name)}
+
     def _options(self, method: str) -> CallOptions:
         headers = {MCP_PROTOCOL_VERSION_HEADER: self.revision}
         if self.revision in MODERN_PROTOCOL_VERSIONS:
@@ -416,12 +503,12 @@ class _Connection:
 
 
 @asynccontextmanager
-async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[_Connection]:
+async def _connect(streams: TransportStreams, server: _Server) -> AsyncIterator[Connection]:
     dispatcher = JSONRPCDispatcher(*streams, on_stream_exception=server.stray)
     declining = Declining()
     async with anyio.create_task_group() as tasks:
         await tasks.start(dispatcher.run, declining.answer, _hear)
-        yield _Connection(dispatcher, declining)
+        yield Connection(dispatcher, declining, server)
         tasks.cancel_scope.cancel()
 
 
@@ -429,9 +516,7 @@ async def _hear(_context: Any, _method: str, _params: Mapping[str, Any] | None) 
     """Ignore the server's notifications."""
 
 
-async def _list_everything(
-    connection: _Connection, answered: Callable[[], None], revision: str | None
-) -> ServerListing:
+async def _list_everything(connection: Connection, answered: Callable[[], None], revision: str | None) -> ServerListing:
     info, capabilities = await (connection.agree() if revision is None else connection.agree_on(revision))
     answered()
     sections: dict[str, Sequence[Any]] = {}
@@ -453,7 +538,7 @@ async def _list_everything(
     return ServerListing(connection.revision, info, capabilities, sections, tuple(notes))
 
 
-async def _list_pages(connection: _Connection, section: Section) -> Sequence[Any]:
+async def _list_pages(connection: Connection, section: Section) -> Sequence[Any]:
     """Return all entries of a list."""
     entries: list[Any] = []
     prefix = f"answers `{section.method}`"

@@ -1,0 +1,319 @@
+"""`stubwright test`: calls made from the schemas of a server, and what is wrong with its answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import paths
+from stubwright.commands.asking import destinations
+from stubwright.commands.contracts.call_lines import CallLine, of_location, of_manifest
+from stubwright.commands.importing import import_
+from stubwright.commands.shared import servers
+from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
+from stubwright.importers.reading import DocumentError, SourceError
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stubwright.commands.asking.destinations import Destination
+    from stubwright.commands.contracts.targets import Target
+    from stubwright.commands.shared.servers import CommandParser
+    from stubwright.contract_tests.reports import Report
+    from stubwright.importers.live import Source
+
+_FAULTS: Final = 1
+_NO_ANSWER: Final = 3
+
+_EPILOG: Final = """exit status:
+  0 nothing is wrong, 1 something is (with --strict, also a warning), 2 the command line is wrong,
+  3 no answer from a server, and nothing that is 1
+
+examples:
+  stubwright test specs/weather.yaml
+  stubwright test https://example.com/mcp --token "$TOKEN" --tool "search_*"
+  stubwright test --allow-writes --junit report.xml -- npx -y @modelcontextprotocol/server-everything
+  stubwright test --config .mcp.json
+"""
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    import argparse
+
+    test: CommandParser = verbs.add_parser(
+        "test",
+        help="call the tools of any server with arguments made from their schemas, and judge the answers",
+        usage="stubwright test [options] [MANIFEST | CONTRACT | URL]\n"
+        "       stubwright test [options] --config FILE\n"
+        "       stubwright test [options] -- COMMAND ARGS…",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    test.add_argument("target", metavar="TARGET", nargs="?", help="a manifest, what `stubwright lock` wrote, or a URL")
+    test.add_argument(
+        "--config",
+        metavar="FILE",
+        type=paths.slashed,
+        help="test each server that this configuration of a client names: its commands are run",
+    )
+    test.add_argument(
+        "--tool", metavar="GLOB", action="append", default=[], help="test only tools with such a name; may be repeated"
+    )
+    test.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="also call tools that do not say `readOnlyHint: true`: they may change or delete something",
+    )
+    test.add_argument("--seed", metavar="N", type=int, default=0, help="make other arguments (default: 0)")
+    test.add_argument(
+        "--cases", metavar="N", type=_count, default=100, help="how many calls each tool gets (default: 100)"
+    )
+    test.add_argument(
+        "--deadline", metavar="TIME", type=_duration, default=10.0, help="how long an answer may take (default: 10s)"
+    )
+    test.add_argument(
+        "--budget", metavar="TIME", type=_duration, default=60.0, help="how long a server is tested (default: 60s)"
+    )
+    test.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    test.add_argument("--format", choices=("text", "json"), default="text", help="how to print what was found")
+    test.add_argument("--junit", metavar="FILE", type=paths.slashed, help="also write a report in JUnit XML")
+    destinations.options(test)
+    test.set_defaults(verb=_test)
+
+
+def _duration(text: str) -> float:
+    """Parse a time such as `10s`, or a number of seconds. Raises argparse.ArgumentTypeError."""
+    from stubwright_runtime.values.units import parse_duration
+
+    if re.fullmatch(r"[1-9][0-9]{0,6}(ms|s|m|h)", text):
+        return parse_duration(text)
+    return servers.seconds(text)
+
+
+def _count(text: str) -> int:
+    import argparse
+
+    if re.fullmatch(r"[1-9][0-9]{0,5}", text) is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a positive number")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A server that is tested: its name for people, the way to it, and its manifest's destination, if it has one."""
+
+    label: str
+    source: Source
+    line: CallLine
+    destination: Destination | None = None
+
+    @property
+    def examples(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """The arguments that its manifest has as examples, by the tool's name."""
+        manifest = None if self.destination is None else self.destination.manifest
+        return {
+            tool.name: [example.input for example in tool.examples if isinstance(example.input, dict)]
+            for tool in (() if manifest is None else manifest.tools)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """A subject, its report or why there is none, and which of its tools this caller does not see."""
+
+    label: str
+    line: CallLine
+    outcome: Report | SourceError
+    hidden: str | None = None
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    printer = Printer("text", strict=False)
+    try:
+        subjects = [*_find_subjects(arguments, printer)]
+    except DocumentError as error:
+        import_.report_failure(arguments.config or arguments.target, error, "read")
+        return _FAULTS
+    except SourceError as error:
+        from stubwright.commands.contracts.finding import UnaskedError
+
+        import_.report_failure(arguments.config or arguments.target, error, "tested")
+        return _NO_ANSWER if isinstance(error, UnaskedError) else _FAULTS
+    if printer.failed:
+        return printer.close()
+    tested = []
+    for subject in subjects:
+        tested.append(_test_one(subject, arguments, printer))
+        if arguments.format == "text":
+            _show(tested[-1])
+    if arguments.format == "json":
+        out(json.dumps({"servers": [_to_value(each) for each in tested]}, indent=2, ensure_ascii=False) + "\n")
+        for each in tested:
+            _explain(each)
+    statuses = {_judge(each, arguments) for each in tested}
+    if arguments.junit is not None and not _write_junit(tested, arguments):
+        return _FAULTS
+    return next((status for status in (_FAULTS, _NO_ANSWER) if status in statuses), 0)
+
+
+def _find_subjects(arguments: argparse.Namespace, printer: Printer) -> Iterator[_Subject]:
+    """Yield the servers that the command line names; what is wrong with a manifest is noted.
+
+    Raises:
+        UsageError: It names none, or an option does not fit.
+        SourceError: A contract or a configuration is wrong, or its server cannot be asked.
+    """
+    if arguments.config is not None:
+        if arguments.target is not None or arguments.command is not None or arguments.header or arguments.env:
+            raise UsageError("--config names servers with all that they need: no TARGET, --header, --token or --env")
+        yield from _read_configuration(arguments)
+        return
+    word: str | None = arguments.target
+    if word is not None and arguments.command is not None:
+        raise UsageError("name a server, or a command after `--`, not both")
+    if word is not None and not destinations.is_named(word):
+        raise UsageError(f"`{word}` is not a manifest, a contract or a URL; a command stands after `--`")
+    if word is not None and not destinations.is_url(word) and _is_contract(word):
+        target = _find_target(word, arguments)
+        if target.source is not None:
+            yield _Subject(target.label, target.source, of_location(target.location))
+            return
+        word = target.location.file
+    destination = destinations.of(word, arguments, printer)
+    if destination is None:
+        return
+    if destination.manifest is None:
+        from stubwright.commands.contracts.targets import from_source
+
+        target = from_source(destination.source, dict(map(servers.variable, arguments.env)))
+        yield _Subject(destination.label, destination.source, of_location(target.location))
+        return
+    line = of_manifest(destination.label, tuple(arguments.scope), is_mock=arguments.mock)
+    yield _Subject(destination.label, destination.source, line, destination)
+
+
+def _is_contract(path: str) -> bool:
+    from stubwright.compile.syntax import yamlwriter
+    from stubwright.project.files import disk
+
+    try:
+        return yamlwriter.is_locked(disk.text(Path(path)) or "")
+    except OSError:
+        return False  # the compiler reports it
+
+
+def _find_target(path: str, arguments: argparse.Namespace) -> Target:
+    """Return the server that a contract names. Raises UsageError and SourceError."""
+    from stubwright.commands.contracts import finding
+    from stubwright.importers.contracts import contract
+    from stubwright.project.files import disk
+
+    [target] = finding.find_targets([contract.read_contract(path, disk.Disk())], None, arguments)
+    if isinstance(target, SourceError):
+        raise target
+    return target
+
+
+def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject]:
+    from stubwright.commands.contracts import configurations
+    from stubwright.commands.contracts.targets import from_source
+    from stubwright.project.clients import entries
+
+    for name, entry in configurations.read(arguments.config).items():
+        if entries.is_disabled(entry):
+            err(to_one_line(f"note: `{name}` of {arguments.config} is disabled, and was left out"))
+            continue
+        try:
+            server = entries.parse(entry, os.environ)
+            target = from_source(configurations.find_source(server, arguments), server.variables, name)
+        except (entries.EntryError, UsageError) as error:
+            raise SourceError(f"`{name}`: {error}") from None
+        if target.source is not None:
+            yield _Subject(name, target.source, of_location(target.location))
+
+
+def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _Tested:
+    from stubwright.contract_tests.running import Plan, run
+
+    plan = Plan(
+        subject.source,
+        tuple(arguments.tool),
+        arguments.allow_writes,
+        arguments.seed,
+        arguments.cases,
+        arguments.deadline,
+        arguments.budget,
+        subject.examples,
+    )
+    try:
+        with printer.at_work(f"testing {subject.label}"):
+            report = run(plan)
+    except SourceError as error:
+        return _Tested(subject.label, subject.line, error)
+    hidden = None
+    if subject.destination is not None and subject.destination.manifest is not None:
+        seen = {tool.name for tool in report.tools}
+        names = [tool.name for tool in subject.destination.manifest.tools if tool.name not in seen]
+        hidden = destinations.describe_hidden(subject.destination, *names)
+    return _Tested(subject.label, subject.line, report, hidden)
+
+
+def _show(tested: _Tested) -> None:
+    from stubwright.contract_tests import reports
+
+    if not isinstance(tested.outcome, SourceError):
+        out(reports.show(tested.outcome, tested.line.write))
+    _explain(tested)
+
+
+def _explain(tested: _Tested) -> None:
+    """Say why there is no report, or why it is not whole."""
+    if isinstance(tested.outcome, SourceError):
+        import_.report_failure(tested.label, tested.outcome, "tested")
+        return
+    if tested.outcome.away:
+        err(f"stubwright: the rest is not tested: {tested.outcome.away}")
+    if tested.hidden:
+        err(f"note: {tested.hidden}")
+    if not tested.outcome.tools:
+        err(f"note: {to_one_line(tested.label)} lists no tools to this caller")
+    elif all(tool.skipped for tool in tested.outcome.tools):
+        err(f"note: no tool of {to_one_line(tested.label)} was called")
+
+
+def _judge(tested: _Tested, arguments: argparse.Namespace) -> int:
+    if isinstance(tested.outcome, SourceError):
+        return _NO_ANSWER
+    if tested.outcome.fails(strict=arguments.strict):
+        return _FAULTS
+    return _NO_ANSWER if tested.outcome.away else 0
+
+
+def _to_value(tested: _Tested) -> Mapping[str, Any]:
+    from stubwright.contract_tests import reports
+
+    if isinstance(tested.outcome, SourceError):
+        return {"server": tested.label, "problem": str(tested.outcome)}
+    return {**reports.to_json(tested.outcome, tested.line.write), "server": tested.label}
+
+
+def _write_junit(tested: Sequence[_Tested], arguments: argparse.Namespace) -> bool:
+    """Write the report for CI, and tell whether that could be done."""
+    from stubwright.contract_tests import junit
+    from stubwright.project.files import disk
+
+    reports = [(each.outcome, each.line.write) for each in tested if not isinstance(each.outcome, SourceError)]
+    away = {each.label: str(each.outcome) for each in tested if isinstance(each.outcome, SourceError)}
+    try:
+        disk.create(Path(arguments.junit), junit.make_document(reports, away, strict=arguments.strict))
+    except OSError as error:
+        err(f"stubwright: {arguments.junit} cannot be written: {reason(error)}")
+        return False
+    return True

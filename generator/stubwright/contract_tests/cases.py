@@ -1,0 +1,126 @@
+"""Calls of one tool: its examples, valid arguments at their boundaries, and arguments with one thing wrong.
+
+A validator judges each: valid arguments also fit each `format`, and those that count as invalid are so without it, so
+that no server is blamed for how it reads a keyword that need not be asserted (JSON Schema 2020-12, Validation, 7.2).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from stubwright.contract_tests.values import Change, change_everywhere
+from stubwright.jsonschema import instances
+from stubwright_runtime.schema.validation import Validator
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_BASES: Final = 4
+"""Valid arguments that others are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Arguments to call a tool with.
+
+    Attributes:
+        arguments: The arguments.
+        is_valid: Whether the `inputSchema` accepts them.
+        words: What they try.
+        reason: For invalid ones, what the `inputSchema` has against them.
+        about: If one argument alone is wrong, its names: its own, and those of the objects that it stands in.
+    """
+
+    arguments: Mapping[str, Any]
+    is_valid: bool
+    words: str
+    reason: str = ""
+    about: tuple[str, ...] = ()
+
+
+class Arguments:
+    """The arguments of one tool, and what its `inputSchema` says of them."""
+
+    def __init__(self, schema: Any) -> None:
+        """Take an `inputSchema`. Raises ValueError if it is none."""
+        self._schema = schema
+        self._strict = Validator(schema, formats=True)
+        self._lenient = Validator(schema)
+
+    def classify(self, arguments: Any, words: str) -> Case | None:
+        """Return a case; None for arguments whose validity depends on how `format` is read."""
+        if not isinstance(arguments, dict):
+            return None
+        if errors := self._lenient.find_errors(arguments):
+            about = _find_names(errors[0]) if len(errors) == 1 else ()
+            return Case(arguments, False, words, "; ".join(errors[:2]), about)
+        return None if self._strict.find_errors(arguments) else Case(arguments, True, words)
+
+    def make_cases(self, examples: Iterable[Mapping[str, Any]], seed: str, most: int) -> Sequence[Case]:
+        """Return different cases, the examples and whole values first.
+
+        Args:
+            examples: Arguments that the tool's authors gave.
+            seed: What the choice depends on, beside the schema.
+            most: How many cases there may be.
+
+        Raises:
+            UnmakeableError: No valid arguments were found.
+        """
+        given = [self.classify(dict(example), "an example") for example in examples]
+        made = [instances.make(self._schema, f"{seed}/{number}", formats=True) for number in range(_BASES)]
+        first = [*given, *(self.classify(value, "made from the schema") for value in made)]
+        kept = _drop_repeated(case for case in first if case is not None and case.is_valid)[:most]
+        # Examples first, since tools refuse most values that are made up, and then show no result.
+        bases = [case.arguments for case in kept[:_BASES]]
+        changed = _drop_repeated(self._change(bases), {_key(case) for case in kept})
+        chance = Random(f"{seed}/choice")  # noqa: S311
+        return [*kept, *_choose(changed, most - len(kept), chance)]
+
+    def _change(self, bases: Sequence[Any]) -> Iterator[Case]:
+        for base in bases:
+            for change in change_everywhere(self._schema, base):
+                case = self.classify(change.value, describe_change(change))
+                if case is not None:
+                    yield case
+
+
+def describe_change(change: Change) -> str:
+    """Describe a change to people."""
+    place = ".".join(map(str, change.path))
+    return f"`{place}`: {change.words}" if place else change.words
+
+
+def _find_names(error: str) -> tuple[str, ...]:
+    """Return the names in the place that a line of the validator begins with; none for the arguments themselves."""
+    place = error.partition(": ")[0]
+    return tuple(name for name in _NAME.findall(place) if name != "arguments")
+
+
+def _choose(cases: Sequence[Case], most: int, chance: Random) -> Sequence[Case]:
+    """Return some of the cases in their order, as many valid as invalid ones if there are enough of both."""
+    if len(cases) <= most:
+        return cases
+    numbers = [[number for number, case in enumerate(cases) if case.is_valid is kind] for kind in (True, False)]
+    few, many = sorted(numbers, key=len)
+    share = min(len(few), most // 2)
+    chosen = {*chance.sample(few, share), *chance.sample(many, most - share)}
+    return [case for number, case in enumerate(cases) if number in chosen]
+
+
+def _drop_repeated(cases: Iterable[Case], known: Iterable[str] = ()) -> list[Case]:
+    seen = set(known)
+    kept = []
+    for case in cases:
+        key = _key(case)
+        if key not in seen:
+            seen.add(key)
+            kept.append(case)
+    return kept
+
+
+def _key(case: Case) -> str:
+    return json.dumps(case.arguments, sort_keys=True)

@@ -1,0 +1,180 @@
+"""The table of checks: what each finds, how much it counts, and which rule it comes from.
+
+`docs/reference.py` prints it. A MUST of the specification is an error, and so is what no caller can live with; a SHOULD
+is a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule that answers are judged by.
+
+    Attributes:
+        name: Its name in reports, which stays the same.
+        severity: Whether it fails a run, or only with `--strict`.
+        meaning: What holds for a server that passes.
+        source: Where the rule comes from: a revision and a page of MCP, or ours.
+        since: The first revision that has the rule.
+    """
+
+    name: str
+    severity: Severity
+    meaning: str
+    source: str
+    since: str = "2024-11-05"
+
+
+SURVIVES: Final = Check(
+    "server-survives", "error", "no call ends the server or breaks its connection", "stubwright's own"
+)
+IN_TIME: Final = Check("answers-in-time", "error", "each call is answered within `--deadline`", "stubwright's own")
+MESSAGES_ONLY: Final = Check(
+    "sends-only-messages",
+    "error",
+    "nothing but JSON-RPC messages comes from the server: a `print`, or the number `NaN`, is none",
+    "MCP 2025-11-25, basic/transports, stdio (MUST NOT)",
+)
+NO_PROTOCOL_ERROR: Final = Check(
+    "valid-is-no-protocol-error",
+    "error",
+    "valid arguments of a listed tool never lead to a protocol error; a tool that refuses them says so in its result",
+    "MCP 2025-11-25, server/tools, Error Handling",
+)
+WELL_FORMED: Final = Check(
+    "result-is-well-formed", "error", "a result is a `CallToolResult`", "MCP 2025-11-25, schema, CallToolResult"
+)
+FITS_OUTPUT: Final = Check(
+    "result-fits-output-schema",
+    "error",
+    "a result that is not an error has `structuredContent` that fits the `outputSchema`",
+    "MCP 2025-06-18, server/tools, Output Schema (MUST)",
+    "2025-06-18",
+)
+MIRRORED: Final = Check(
+    "text-mirrors-structured",
+    "warning",
+    "a text block has the JSON of `structuredContent`, for clients that read no other",
+    "MCP 2025-06-18, server/tools, Structured Content (SHOULD)",
+    "2025-06-18",
+)
+REFUSED: Final = Check(
+    "invalid-is-refused",
+    "error",
+    "arguments that the `inputSchema` forbids are refused",
+    "MCP 2025-11-25, server/tools, Security Considerations (servers MUST validate all tool inputs)",
+)
+TOOL_ERROR: Final = Check(
+    "invalid-is-a-tool-error",
+    "warning",
+    "invalid arguments are refused in a result with `isError`, which models see, and not by a protocol error",
+    "MCP 2025-11-25, server/tools, Error Handling",
+    "2025-11-25",
+)
+SAYS_WHAT: Final = Check(
+    "error-says-what",
+    "warning",
+    "an error has a text, and for one wrong argument the text names it",
+    "MCP 2025-11-25, server/tools, Error Handling (actionable feedback)",
+    "2025-11-25",
+)
+NO_STACK: Final = Check(
+    "error-is-not-a-stack",
+    "error",
+    "no error shows a stack trace of the server",
+    "MCP 2025-11-25, server/tools, Security Considerations (servers MUST sanitize tool outputs)",
+)
+VALID_SCHEMA: Final = Check(
+    "schemas-are-valid",
+    "error",
+    "each `inputSchema` and `outputSchema` is a valid JSON Schema",
+    "MCP 2025-11-25, server/tools, Tool (MUST be a valid JSON Schema object)",
+)
+NAMES: Final = Check(
+    "tool-names",
+    "warning",
+    "names of tools are unique and have 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
+    "MCP 2025-11-25, server/tools, Tool Names (SHOULD)",
+    "2025-11-25",
+)
+DECLARED: Final = Check(
+    "tools-are-declared",
+    "error",
+    "a server with tools declares the capability `tools`",
+    "MCP 2025-11-25, server/tools, Capabilities (MUST)",
+)
+SAME_ORDER: Final = Check(
+    "list-keeps-its-order",
+    "warning",
+    "`tools/list` has the same tools in the same order when it is asked again",
+    "MCP 2026-07-28, server/tools, Capabilities (SHOULD)",
+    "2026-07-28",
+)
+UNKNOWN_TOOL: Final = Check(
+    "unknown-tool-is-refused",
+    "error",
+    "a tool that is not listed cannot be called",
+    "MCP 2025-11-25, server/tools, Error Handling",
+)
+UNKNOWN_TOOL_ERROR: Final = Check(
+    "unknown-tool-is-a-protocol-error",
+    "warning",
+    "an unknown tool is the protocol error -32602, and not a result",
+    "MCP 2025-11-25, server/tools, Error Handling",
+)
+UNKNOWN_CURSOR: Final = Check(
+    "unknown-cursor-is-refused",
+    "warning",
+    "a cursor that the server never gave leads to the error -32602",
+    "MCP 2025-11-25, server/utilities/pagination, Error Handling (SHOULD)",
+)
+UNKNOWN_METHOD: Final = Check(
+    "unknown-method-is-refused",
+    "error",
+    "a method that does not exist leads to an error",
+    "JSON-RPC 2.0, section 5.1 (-32601)",
+)
+CONCURRENT: Final = Check(
+    "answers-concurrent-calls",
+    "error",
+    "calls that are sent at the same time are all answered, each as it is alone",
+    "stubwright's own",
+)
+
+CHECKS: Final = (
+    SURVIVES,
+    IN_TIME,
+    MESSAGES_ONLY,
+    NO_PROTOCOL_ERROR,
+    WELL_FORMED,
+    FITS_OUTPUT,
+    MIRRORED,
+    REFUSED,
+    TOOL_ERROR,
+    SAYS_WHAT,
+    NO_STACK,
+    VALID_SCHEMA,
+    DECLARED,
+    NAMES,
+    SAME_ORDER,
+    UNKNOWN_TOOL,
+    UNKNOWN_TOOL_ERROR,
+    UNKNOWN_CURSOR,
+    UNKNOWN_METHOD,
+    CONCURRENT,
+)
+"""All checks, in the order of reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one answer breaks, and how, in words."""
+
+    check: Check
+    message: str

@@ -1,0 +1,117 @@
+"""What is wrong with the answer to one call.
+
+Takes a tool as it is listed, a case, and the answer; gives findings. It says nothing of a tool that refuses valid
+arguments in its result, because that may be its business.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from mcp_types import CallToolResult
+from pydantic import ValidationError
+
+from stubwright.contract_tests import checks
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.cases import Case
+from stubwright.contract_tests.checks import Finding
+from stubwright.contract_tests.stacks import find_stack
+from stubwright_runtime.schema.validation import Validator
+from stubwright_runtime.values.equality import are_equal
+from stubwright_runtime.values.terminal import to_one_line
+
+_SHOWN: Final = 300
+
+
+def judge(case: Case, answer: Answer, output: Validator | None, revision: str) -> Iterator[Finding]:
+    """Yield what the answer to a call breaks.
+
+    Args:
+        case: What was sent.
+        answer: What came of it.
+        output: Of the tool's `outputSchema`; None if it has none.
+        revision: The revision of MCP that was spoken.
+    """
+    for finding in _judge(case, answer, output):
+        if finding.check.since <= revision:
+            yield finding
+
+
+def _judge(case: Case, answer: Answer, output: Validator | None) -> Iterator[Finding]:
+    match answer:
+        case Late(seconds):
+            yield Finding(checks.IN_TIME, f"no answer within {seconds:g} s")
+        case Gone(why):
+            yield Finding(checks.SURVIVES, f"the server {why}")
+        case ProtocolError():
+            yield from _judge_error(case, answer)
+        case Result() if answer.is_question:
+            return
+        case Result():
+            yield from _judge_result(case, answer, output)
+
+
+def _judge_error(case: Case, error: ProtocolError) -> Iterator[Finding]:
+    shown = f"{_shorten(error.message)} ({error.code})"
+    if language := find_stack([error.message, error.data]):
+        yield Finding(checks.NO_STACK, f"a stack trace of {language} in a protocol error")
+    if case.is_valid:
+        yield Finding(checks.NO_PROTOCOL_ERROR, f"the protocol error {shown}")
+        return
+    yield Finding(checks.TOOL_ERROR, f"the protocol error {shown}")
+    yield from _judge_words(case, error.message)
+
+
+def _judge_result(case: Case, result: Result, output: Validator | None) -> Iterator[Finding]:
+    try:
+        CallToolResult.model_validate(result.value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the result"
+        yield Finding(checks.WELL_FORMED, f"{place}: {first['msg']}")
+        return
+    if result.is_error:
+        if language := find_stack(result.value.get("content")):
+            yield Finding(checks.NO_STACK, f"a stack trace of {language} in a result with `isError`")
+        if not case.is_valid or not result.text.strip():
+            yield from _judge_words(case, result.text)
+        return
+    if not case.is_valid:
+        yield Finding(checks.REFUSED, f"accepted, although {case.reason}")
+        return
+    if output is not None:
+        yield from _judge_structured(result.value, output)
+    if "structuredContent" in result.value and not _is_mirrored(result.value):
+        yield Finding(checks.MIRRORED, "no text block has the JSON of `structuredContent`")
+
+
+def _judge_words(case: Case, text: str) -> Iterator[Finding]:
+    if not text.strip():
+        yield Finding(checks.SAYS_WHAT, "an error without a text")
+    elif case.about and not any(name in text for name in case.about):
+        yield Finding(checks.SAYS_WHAT, f"the error does not name `{case.about[-1]}`: {_shorten(text)}")
+
+
+def _judge_structured(result: Mapping[str, Any], output: Validator) -> Iterator[Finding]:
+    if "structuredContent" not in result:
+        yield Finding(checks.FITS_OUTPUT, "there is no `structuredContent`")
+    elif errors := output.find_errors(result["structuredContent"], "structuredContent"):
+        yield Finding(checks.FITS_OUTPUT, "; ".join(errors[:3]))
+
+
+def _is_mirrored(result: Mapping[str, Any]) -> bool:
+    for block in result["content"]:
+        if block.get("type") == "text":
+            try:
+                if are_equal(json.loads(block["text"]), result["structuredContent"]):
+                    return True
+            except (ValueError, RecursionError):
+                continue
+    return False
+
+
+def _shorten(text: str) -> str:
+    line = to_one_line(text.strip())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

@@ -1,0 +1,67 @@
+"""Reports as JUnit XML, which CI services show: a suite for each server, with a case for it and for each tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from stubwright.contract_tests.reports import Caller, Fault, Report, describe_fault
+
+_SERVER: Final = "(server)"
+_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot have (XML 1.0, section 2.2)."""
+
+
+def make_document(reports: Sequence[tuple[Report, Caller]], away: Mapping[str, str], *, strict: bool) -> str:
+    """Return reports as one document.
+
+    Args:
+        reports: The reports, each with what writes its calls.
+        away: Why there is no report of other servers, by their labels.
+        strict: Whether warnings fail a case; otherwise they are its output.
+    """
+    root = Element("testsuites", name="stubwright test")
+    for report, write_call in reports:
+        server = _clean(str(report.info.get("name") or report.label))
+        suite = SubElement(root, "testsuite", name=server, time=f"{report.seconds:.3f}")
+        skipped = {tool.name: tool.skipped for tool in report.tools}
+        for name in dict.fromkeys([_SERVER, *skipped]):
+            faults = [fault for fault in report.faults if (fault.tool or _SERVER) == name]
+            seconds = sum(sum(tool.seconds) for tool in report.tools if tool.name == name)
+            case = SubElement(suite, "testcase", classname=server, name=_clean(name))
+            case.set("time", f"{seconds:.3f}")
+            _fill(case, faults, skipped.get(name, ""), write_call, strict=strict)
+        for kind in ("failure", "skipped"):
+            count = sum(case.find(kind) is not None for case in suite)
+            suite.set("failures" if kind == "failure" else kind, str(count))
+        suite.set("tests", str(len(suite)))
+    for label, why in away.items():
+        suite = SubElement(root, "testsuite", name=_clean(label), tests="1", errors="1")
+        case = SubElement(suite, "testcase", classname=_clean(label), name=_SERVER)
+        SubElement(case, "error", message=_clean(why))
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _fill(case: Element, faults: Sequence[Fault], skipped: str, write_call: Caller, *, strict: bool) -> None:
+    failing = [fault for fault in faults if fault.is_error or strict]
+    if failing:
+        names = ", ".join(dict.fromkeys(fault.check.name for fault in failing))
+        failure = SubElement(case, "failure", message=_clean(names))
+        failure.text = _clean("\n\n".join(_describe(fault, write_call) for fault in failing))
+    elif skipped:
+        SubElement(case, "skipped", message=_clean(skipped))
+    if warnings := [fault for fault in faults if fault not in failing]:
+        SubElement(case, "system-out").text = _clean("\n\n".join(_describe(fault, write_call) for fault in warnings))
+
+
+def _describe(fault: Fault, write_call: Caller) -> str:
+    lines = [f"{fault.check.name}: {describe_fault(fault)}"]
+    lines += [] if fault.arguments is None else [write_call(fault.tool, fault.arguments)]
+    return "\n".join([*lines, fault.check.source])
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

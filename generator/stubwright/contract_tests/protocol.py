@@ -1,0 +1,112 @@
+"""What is wrong with a server beside its calls: its list, and what it does with requests that lead nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import mcp_types
+
+from stubwright.contract_tests import checks
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.reports import Fault
+from stubwright.contract_tests.stacks import find_stack
+
+if TYPE_CHECKING:
+    from stubwright.contract_tests.cases import Case
+    from stubwright.contract_tests.session import Session
+    from stubwright.importers.live import Connection
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NO_TOOL: Final = "stubwright-no-such-tool"
+_NO_METHOD: Final = "stubwright/no-such-method"
+_NO_CURSOR: Final = "stubwright-no-such-cursor"
+_AT_ONCE: Final = 8
+
+
+def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
+    """Yield what is wrong with the names of tools, and with what the server declares."""
+    if tools and "tools" not in connection.capabilities:
+        yield Fault(checks.DECLARED, "the server lists tools, and does not declare the capability `tools`")
+    for name, count in Counter(str(tool.get("name")) for tool in tools).items():
+        if count > 1:
+            yield Fault(checks.NAMES, f"{count} tools have this name", name)
+        if _NAME.fullmatch(name) is None:
+            yield Fault(checks.NAMES, "the name has other characters, or more than 128", name)
+
+
+async def judge_requests(session: Session, tools: Sequence[Mapping[str, Any]]) -> AsyncIterator[Fault]:
+    """Yield what the server does wrong with requests that lead nowhere, and if it is asked again."""
+    answer = await session.ask("tools/call", name=_NO_TOOL, arguments={})
+    for fault in _judge_unknown_tool(answer):
+        yield fault
+    answer = await session.ask("tools/list", cursor=_NO_CURSOR)
+    if not isinstance(answer, ProtocolError):
+        yield Fault(checks.UNKNOWN_CURSOR, _describe("`tools/list` with an unknown cursor", answer))
+    elif answer.code != mcp_types.INVALID_PARAMS:
+        yield Fault(checks.UNKNOWN_CURSOR, f"an unknown cursor is the error {answer.code}")
+    answer = await session.ask(_NO_METHOD)
+    if isinstance(answer, Result | Late):
+        yield Fault(checks.UNKNOWN_METHOD, _describe(f"the method `{_NO_METHOD}`", answer))
+    again = [tool.get("name") for tool in await session.list_tools()]
+    if again != [tool.get("name") for tool in tools]:
+        yield Fault(checks.SAME_ORDER, "the second `tools/list` has other tools, or another order")
+
+
+async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
+    """Return what is wrong with calls that are sent at the same time; None if they are answered as one alone is.
+
+    Args:
+        session: The server.
+        tool: A tool.
+        case: A call of it that is answered if it is sent alone.
+    """
+    await session.connect()
+    alone = await session.call(tool, case.arguments)
+    if isinstance(alone, Late | Gone):
+        return None
+    answers: list[Answer] = []
+
+    async def call() -> None:
+        answers.append(await session.call(tool, case.arguments))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(_AT_ONCE):
+            tasks.start_soon(call)
+    odd = [answer for answer in answers if type(answer) is not type(alone)]
+    if not odd:
+        return None
+    words = f"of {_AT_ONCE} calls at the same time, {len(odd)} had another kind of answer than one alone"
+    return Fault(checks.CONCURRENT, f"{words}: {_describe('a call', odd[0])}", str(tool["name"]), case.arguments)
+
+
+def _judge_unknown_tool(answer: Answer) -> Iterator[Fault]:
+    what = f"a call of the unknown tool `{_NO_TOOL}`"
+    match answer:
+        case ProtocolError():
+            if answer.code != mcp_types.INVALID_PARAMS:
+                yield Fault(checks.UNKNOWN_TOOL_ERROR, f"{what} is the error {answer.code}")
+            texts: Any = [answer.message, answer.data]
+        case Result() if answer.is_error:
+            yield Fault(checks.UNKNOWN_TOOL_ERROR, f"{what} is a result with `isError`")
+            texts = answer.value.get("content")
+        case _:
+            yield Fault(checks.UNKNOWN_TOOL, _describe(what, answer))
+            return
+    if language := find_stack(texts):
+        yield Fault(checks.NO_STACK, f"{what} shows a stack trace of {language}")
+
+
+def _describe(what: str, answer: Answer) -> str:
+    match answer:
+        case Result():
+            return f"{what} is answered with a result"
+        case ProtocolError():
+            return f"{what} is the error {answer.code}"
+        case Late():
+            return f"{what} is not answered within {answer.seconds:g} s"
+        case Gone():
+            return f"{what} has no answer: the server {answer.why}"

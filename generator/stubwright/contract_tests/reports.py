@@ -1,0 +1,212 @@
+"""What a run found, as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, TypeAlias
+
+from stubwright.contract_tests.checks import CHECKS, Check
+from stubwright_runtime.values.terminal import replace_controls, to_one_line
+
+Caller: TypeAlias = Callable[[str, Mapping[str, Any]], str]
+"""Makes the command line of a call, from the tool's name and its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What breaks a check, with the smallest call that shows it.
+
+    Attributes:
+        check: The check.
+        message: What is wrong, in words.
+        tool: The tool; empty for what is wrong with the server.
+        arguments: The arguments of the call; None if it is not a call of a listed tool.
+        words: What the call tries.
+        count: How many calls of the tool break the check.
+    """
+
+    check: Check
+    message: str
+    tool: str = ""
+    arguments: Mapping[str, Any] | None = None
+    words: str = ""
+    count: int = 1
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it fails a run that is not strict."""
+        return self.check.severity == "error"
+
+
+@dataclass(slots=True)
+class ToolReport:
+    """What became of the calls of one tool.
+
+    Attributes:
+        name: The tool.
+        skipped: Why it was not called; empty if it was.
+        planned: The calls that were to be made.
+        valid: The calls with valid arguments.
+        invalid: Those with invalid ones.
+        refused: The calls with valid arguments that the tool refused, which is its right.
+        asked: The calls with valid arguments at which the server wanted to ask its client something.
+        seconds: How long each answer took.
+        largest: The bytes of the largest answer.
+        ended: Why not all were made; empty if they were.
+    """
+
+    name: str
+    skipped: str = ""
+    planned: int = 0
+    valid: int = 0
+    invalid: int = 0
+    refused: int = 0
+    asked: int = 0
+    seconds: list[float] = field(default_factory=list)
+    largest: int = 0
+    ended: str = ""
+
+    @property
+    def calls(self) -> int:
+        """The calls that were made."""
+        return self.valid + self.invalid
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run found.
+
+    Attributes:
+        label: What people call the server.
+        info: Its `serverInfo`.
+        revision: The revision of MCP that was spoken.
+        seed: The seed of the run.
+        tools: Its tools.
+        faults: What is wrong, in the order of the checks.
+        seconds: How long it took.
+        away: Why the server could not be reached again in the middle of the run; empty if it could.
+    """
+
+    label: str
+    info: Mapping[str, Any]
+    revision: str
+    seed: int
+    tools: Sequence[ToolReport]
+    faults: Sequence[Fault]
+    seconds: float
+    away: str = ""
+
+    def fails(self, *, strict: bool) -> bool:
+        """Tell whether a fault counts: an error, or with `strict` also a warning."""
+        return any(fault.is_error or strict for fault in self.faults)
+
+
+def sort_faults(faults: Sequence[Fault]) -> list[Fault]:
+    """Sort faults: those of the server first, then by tool, in the order of the checks."""
+    order = {check.name: number for number, check in enumerate(CHECKS)}
+    return sorted(faults, key=lambda fault: (not fault.is_error, bool(fault.tool), fault.tool, order[fault.check.name]))
+
+
+def show(report: Report, write_call: Caller) -> str:
+    """Format a report for people."""
+    info = report.info
+    lines = [f"{info.get('name', '?')} {info.get('version', '')} (MCP {report.revision}), seed {report.seed}", ""]
+    width = max((len(tool.name) for tool in report.tools), default=0)
+    lines += [f"  {tool.name:<{width}}  {_describe(tool)}" for tool in report.tools]
+    lines = [to_one_line(line) if line.strip() else line for line in lines]
+    for title, is_error in (("errors", True), ("warnings", False)):
+        faults = [fault for fault in report.faults if fault.is_error is is_error]
+        if faults:
+            lines += ["", title, *(line for fault in faults for line in _show_fault(fault, write_call))]
+    lines += ["", _summarize(report)]
+    return replace_controls("\n".join(lines)) + "\n"
+
+
+def to_json(report: Report, write_call: Caller) -> dict[str, Any]:
+    """Format a report for programs."""
+    return {
+        "server": report.label,
+        "info": {key: value for key, value in report.info.items() if key != "instructions"},
+        "revision": report.revision,
+        "seed": report.seed,
+        "seconds": round(report.seconds, 3),
+        "away": report.away or None,
+        "tools": [
+            {
+                "name": tool.name,
+                "skipped": tool.skipped or None,
+                "ended": tool.ended or None,
+                "planned": tool.planned,
+                "valid": tool.valid,
+                "invalid": tool.invalid,
+                "refused": tool.refused,
+                "asked": tool.asked,
+                "medianSeconds": median(tool.seconds) if tool.seconds else None,
+                "slowestSeconds": max(tool.seconds, default=None),
+                "largestBytes": tool.largest,
+            }
+            for tool in report.tools
+        ],
+        "faults": [
+            {
+                "check": fault.check.name,
+                "severity": fault.check.severity,
+                "source": fault.check.source,
+                "message": fault.message,
+                "tool": fault.tool or None,
+                "arguments": fault.arguments,
+                "tries": fault.words or None,
+                "count": fault.count,
+                "call": None if fault.arguments is None else write_call(fault.tool, fault.arguments),
+            }
+            for fault in report.faults
+        ],
+    }
+
+
+def describe_fault(fault: Fault) -> str:
+    """Describe a fault in one line, without its call."""
+    return f"tool `{fault.tool}`: {fault.message}" if fault.tool else fault.message
+
+
+def _show_fault(fault: Fault, write_call: Caller) -> Iterator[str]:
+    more = f" ({fault.count} calls)" if fault.count > 1 else ""
+    first, *rest = describe_fault(fault).split("\n")  # with the last lines of a process's log
+    yield f"  {fault.check.name}  {to_one_line(first)}{more}"
+    yield from (f"    {line}" for line in rest)
+    if fault.arguments is not None:
+        yield f"      {write_call(fault.tool, fault.arguments)}"
+    yield f"      {fault.check.source}"
+
+
+def _describe(tool: ToolReport) -> str:
+    if tool.skipped:
+        return f"skipped: {tool.skipped}"
+    beside = [f"{count} {word}" for count, word in ((tool.refused, "refused"), (tool.asked, "with questions")) if count]
+    words = f"{_count(tool.calls, 'call')}: {tool.valid} valid"
+    words += f" ({', '.join(beside)})" if beside else ""
+    words += f", {tool.invalid} invalid"
+    if tool.seconds:
+        words += f"; median {_show_seconds(median(tool.seconds))}, slowest {_show_seconds(max(tool.seconds))}"
+        words += f", largest answer {tool.largest:,} bytes"
+    if tool.valid and tool.refused == tool.valid:
+        words += "; it refused all valid ones, so no result was seen: give it an example"
+    return f"{words}; {tool.ended}" if tool.ended else words
+
+
+def _summarize(report: Report) -> str:
+    errors = sum(fault.is_error for fault in report.faults)
+    counts = [_count(count, word) for count, word in ((errors, "error"), (len(report.faults) - errors, "warning"))]
+    tested = [tool for tool in report.tools if not tool.skipped]
+    scope = f"{_count(sum(tool.calls for tool in tested), 'call')} of {_count(len(tested), 'tool')}"
+    return f"{' and '.join(counts)} in {scope} ({report.seconds:.1f} s)"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _show_seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"

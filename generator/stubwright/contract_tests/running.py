@@ -1,0 +1,330 @@
+"""One run: a server, its tools, their calls, and what is wrong with the answers.
+
+Takes a source and what to try; gives a report. A call that ends the server, or that is not answered, is a fault like
+any other: the server is started again, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from stubwright.contract_tests import checks, protocol
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.contract_tests.cases import Arguments, Case
+from stubwright.contract_tests.checks import Check, Finding
+from stubwright.contract_tests.judging import judge
+from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults
+from stubwright.contract_tests.session import Session
+from stubwright.contract_tests.shrinking import shrink
+from stubwright.importers.live import UnreachableError, signals_as_interrupts, silent
+from stubwright.jsonschema import dialects, metaschema
+from stubwright.jsonschema.instances import UnmakeableError
+from stubwright_runtime.schema.validation import Validator
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    from stubwright.importers.live import Source
+
+DEADLINE: Final = 10.0
+BUDGET: Final = 60.0
+CASES: Final = 100
+
+_TRIES: Final = 100
+"""Calls that are made to find a smaller one that fails as well."""
+
+_COSTLY_TRIES: Final = 8
+"""The same where each costs a deadline, or a start of the server."""
+
+_LOST: Final = 3
+"""Calls without an answer after which a tool is called no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to try.
+
+    Attributes:
+        source: The server.
+        tools: Globs of the names of tools; empty for all.
+        allows_writes: Whether tools are called that do not say that they only read.
+        seed: What the choice of arguments depends on, beside the schemas.
+        cases: The calls of each tool.
+        deadline: Seconds for each answer.
+        budget: Seconds for all calls.
+        examples: Arguments that the tools' authors gave beside the schemas, by the tool's name.
+    """
+
+    source: Source
+    tools: Sequence[str] = ()
+    allows_writes: bool = False
+    seed: int = 0
+    cases: int = CASES
+    deadline: float = DEADLINE
+    budget: float = BUDGET
+    examples: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+
+def run(plan: Plan) -> Report:
+    """Test a server. Raises UnreachableError if it is away, or does not list its tools."""
+    with silent(), signals_as_interrupts():
+        return anyio.run(_run, plan)
+
+
+async def _run(plan: Plan) -> Report:
+    failures: list[UnreachableError] = []
+    reports: list[Report] = []
+    async with anyio.create_task_group() as tasks:
+        session = Session(plan.source, plan.deadline, tasks)
+        try:
+            reports.append(await _Run(plan, session).test())
+        except UnreachableError as error:
+            failures.append(error)
+        finally:
+            await session.disconnect()
+    if failures:
+        raise failures[0]
+    return reports[0]
+
+
+class _Run:
+    """The state of a run."""
+
+    def __init__(self, plan: Plan, session: Session) -> None:
+        self._plan = plan
+        self._session = session
+        self._start = time.monotonic()
+        self._end = self._start + plan.budget
+        self._faults: list[Fault] = []
+
+    async def test(self) -> Report:
+        """Test everything. Raises UnreachableError if the server is away at the start."""
+        session = self._session
+        connection = await session.connect()
+        listed = [tool for tool in await session.list_tools() if isinstance(tool, dict)]
+        self._start = time.monotonic()  # a package manager may have fetched the server first
+        self._end = self._start + self._plan.budget
+        self._revision = connection.revision
+        if session.unreadable:
+            self._add(Finding(checks.MESSAGES_ONLY, f"{_count_strays(session.unreadable)} before the first call"))
+        self._faults += [fault for fault in protocol.judge_list(listed, connection) if self._counts(fault.check)]
+        reports = [ToolReport(str(tool.get("name")), self._find_obstacle(tool)) for tool in listed]
+        away = ""
+        try:
+            async for fault in protocol.judge_requests(session, listed):
+                if self._counts(fault.check):
+                    self._faults.append(fault)
+            await self._test_tools(listed, reports)
+        except UnreachableError as error:
+            away = str(error)
+        seconds = time.monotonic() - self._start
+        label = self._plan.source.label
+        faults = sort_faults(self._faults)
+        return Report(label, connection.info, self._revision, self._plan.seed, reports, faults, seconds, away)
+
+    def _counts(self, check: Check) -> bool:
+        return check.since <= self._revision
+
+    def _add(self, finding: Finding) -> None:
+        self._faults.append(Fault(finding.check, finding.message))
+
+    def _find_obstacle(self, tool: Mapping[str, Any]) -> str:
+        """Return why a tool is not called; empty if it is."""
+        globs = self._plan.tools
+        if globs and not any(fnmatchcase(str(tool.get("name")), glob) for glob in globs):
+            return "not named by --tool"
+        annotations = tool.get("annotations")
+        is_read_only = isinstance(annotations, dict) and annotations.get("readOnlyHint") is True
+        if not is_read_only and not self._plan.allows_writes:
+            return "it does not say `readOnlyHint: true`; add --allow-writes to call it"
+        execution = tool.get("execution")
+        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
+            return "it runs only as a task"
+        return ""
+
+    async def _test_tools(self, listed: Sequence[Mapping[str, Any]], reports: Sequence[ToolReport]) -> None:
+        waiting = [(tool, report) for tool, report in zip(listed, reports, strict=True) if not report.skipped]
+        answered: tuple[Mapping[str, Any], Case] | None = None
+        for number, (tool, report) in enumerate(waiting):
+            share = (self._end - time.monotonic()) / (len(waiting) - number)
+            tested = await self._test_tool(tool, report, time.monotonic() + share)
+            answered = answered or (None if tested is None else (tool, tested))
+        if answered is not None:
+            fault = await protocol.judge_concurrent(self._session, *answered)
+            self._faults += [] if fault is None else [fault]
+
+    async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
+        """Call a tool until its time is over; returns valid arguments that were answered without a fault, if any."""
+        plan = self._plan
+        try:
+            arguments = Arguments(tool.get("inputSchema"))
+            output = Validator(tool["outputSchema"]) if "outputSchema" in tool else None
+        except ValueError as error:
+            report.skipped = f"a schema of it cannot be used: {to_one_line(str(error).splitlines()[0])}"
+            self._faults += [
+                Fault(checks.VALID_SCHEMA, f"its `{key}` is not a valid JSON Schema", report.name)
+                for key in ("inputSchema", "outputSchema")
+                if (key in tool or key == "inputSchema") and not _is_schema(tool.get(key))
+            ]
+            return None
+        examples = [*plan.examples.get(report.name, ()), *_find_examples(tool)]
+        try:
+            cases = arguments.make_cases(examples, f"{plan.seed}/{report.name}", plan.cases)
+        except UnmakeableError as error:
+            report.skipped = f"no valid arguments could be made: {error}"
+            return None
+        report.planned = len(cases)
+        valid = next((case for case in cases if case.is_valid), None)
+        tester = _Tester(self._session, tool, arguments, output, self._revision, valid)
+        answered: Case | None = None
+        try:
+            for case in cases:
+                if time.monotonic() >= end and report.calls:
+                    report.ended = f"{len(cases) - report.calls} not made, because its share of --budget is used up"
+                    break
+                answer = await tester.test(case)
+                _count(report, case, answer)
+                if case.is_valid and answered is None and isinstance(answer, Result) and not tester.has_failed(case):
+                    answered = case
+                if tester.lost >= _LOST and report.calls < len(cases):
+                    report.ended = f"{len(cases) - report.calls} not made, after {_LOST} without an answer"
+                    break
+            await tester.shrink_all(self._end)
+        finally:
+            self._faults += tester.faults
+        return answered
+
+
+class _Tester:
+    """Calls of one tool, and the first call that breaks each check."""
+
+    def __init__(
+        self,
+        session: Session,
+        tool: Mapping[str, Any],
+        arguments: Arguments,
+        output: Validator | None,
+        revision: str,
+        valid: Case | None,
+    ) -> None:
+        self._session = session
+        self._tool = tool
+        self._arguments = arguments
+        self._output = output
+        self._revision = revision
+        self._valid = valid
+        self._broken: dict[Check, tuple[Case, Fault]] = {}
+        self._failed: set[int] = set()
+        self.lost = 0
+
+    @property
+    def faults(self) -> Iterable[Fault]:
+        return [fault for _, fault in self._broken.values()]
+
+    def has_failed(self, case: Case) -> bool:
+        return id(case) in self._failed
+
+    async def test(self, case: Case) -> Answer:
+        answer, findings = await self._try(case)
+        self.lost += isinstance(answer, Late | Gone)
+        if findings:
+            self._failed.add(id(case))
+        for check, finding in {finding.check: finding for finding in findings}.items():
+            if check in self._broken:
+                first, fault = self._broken[check]
+                self._broken[check] = first, replace(fault, count=fault.count + 1)
+            else:
+                self._broken[check] = case, self._make_fault(case, finding)
+        return answer
+
+    def _make_fault(self, case: Case, finding: Finding, count: int = 1) -> Fault:
+        return Fault(finding.check, finding.message, str(self._tool["name"]), case.arguments, case.words, count)
+
+    async def _try(self, case: Case) -> tuple[Answer, list[Finding]]:
+        before = self._session.unreadable
+        answer = await self._session.call(self._tool, case.arguments)
+        findings = [*judge(case, answer, self._output, self._revision)]
+        if any(finding.check is checks.SAYS_WHAT for finding in findings) and await self._is_general(answer):
+            findings = [finding for finding in findings if finding.check is not checks.SAYS_WHAT]
+        if strays := self._session.unreadable - before:
+            findings.append(Finding(checks.MESSAGES_ONLY, f"{_count_strays(strays)} during the call"))
+        return answer, findings
+
+    async def _is_general(self, answer: Answer) -> bool:
+        """Tell whether valid arguments are refused with the same words now, as by a limit of calls."""
+        if self._valid is None:
+            return False
+        other = await self._session.call(self._tool, self._valid.arguments)
+        words = _find_words(answer)
+        return bool(words) and words == _find_words(other)
+
+    async def shrink_all(self, end: float) -> None:
+        """Replace each failing call by the smallest that is found to break the same check."""
+        for check in [*self._broken]:
+            await self._shrink(check, end)
+
+    async def _shrink(self, check: Check, end: float) -> None:
+        case, fault = self._broken[check]
+        remaining = _COSTLY_TRIES if check in (checks.IN_TIME, checks.SURVIVES) else _TRIES
+        is_smaller = True
+        tried = {repr(case.arguments)}
+        while is_smaller:
+            is_smaller = False
+            for value in shrink(case.arguments):
+                smaller = self._arguments.classify(value, case.words)
+                if smaller is None or smaller.is_valid is not case.is_valid or repr(value) in tried:
+                    continue
+                if remaining == 0 or time.monotonic() >= end:
+                    return
+                remaining -= 1
+                tried.add(repr(value))
+                _, findings = await self._try(smaller)
+                finding = next((finding for finding in findings if finding.check is check), None)
+                if finding is not None:
+                    case, is_smaller = smaller, True
+                    self._broken[check] = case, self._make_fault(case, finding, fault.count)
+                    break
+
+
+def _count(report: ToolReport, case: Case, answer: Answer) -> None:
+    report.valid += case.is_valid
+    report.invalid += not case.is_valid
+    if not isinstance(answer, Late | Gone):
+        report.seconds.append(answer.seconds)
+    if isinstance(answer, Result):
+        report.largest = max(report.largest, answer.size)
+        report.refused += case.is_valid and answer.is_error
+        report.asked += case.is_valid and answer.is_question
+
+
+def _is_schema(value: Any) -> bool:
+    """Tell whether the meta-schema of its dialect accepts a schema, even one that refers to others elsewhere."""
+    return isinstance(value, dict) and metaschema.is_valid(value, dialects.of(value) or dialects.DRAFT_2020_12)
+
+
+def _find_words(answer: Answer) -> str:
+    """Return the words of an error without their numbers; empty for an answer that is none."""
+    match answer:
+        case ProtocolError():
+            text = answer.message
+        case Result() if answer.is_error:
+            text = answer.text
+        case _:
+            text = ""
+    return "".join(character for character in text if not character.isdigit())
+
+
+def _count_strays(number: int) -> str:
+    return "a line that is not JSON-RPC" if number == 1 else f"{number} lines that are not JSON-RPC"
+
+
+def _find_examples(tool: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the whole arguments that an `inputSchema` has as examples."""
+    schema = tool.get("inputSchema")
+    examples = schema.get("examples") if isinstance(schema, dict) else None
+    return [example for example in examples if isinstance(example, dict)] if isinstance(examples, list) else []

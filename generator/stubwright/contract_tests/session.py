@@ -1,0 +1,123 @@
+"""The connection of a test run, which is opened again after a call that broke it.
+
+Each connection lives in a task of its own, so that one that breaks ends no request but its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp
+from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
+from stubwright.importers.live import STARTING, Connection, Source, UnreachableError, open_connection
+from stubwright_runtime.client.core.connect_errors import ConnectError
+from stubwright_runtime.mcp.vocabulary import TOOLS
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup, TaskStatus
+
+_STARTING_AGAIN = 60.0
+"""Seconds that a command has to start again: what it is made of has been fetched by then."""
+
+
+class Session:
+    """Requests to one server, over one connection after another."""
+
+    def __init__(self, source: Source, deadline: float, tasks: TaskGroup) -> None:
+        """Take a server, the seconds for each answer, and where connections may live."""
+        self._source = source
+        self._deadline = deadline
+        self._tasks = tasks
+        self._connection: Connection | None = None
+        self._ended = anyio.Event()
+        self._failure: UnreachableError | None = None
+        self._was_open = False
+        self._unreadable = 0
+
+    async def connect(self) -> Connection:
+        """Return the open connection, or a new one. Raises UnreachableError."""
+        if self._connection is None:
+            self._failure = None
+            self._ended = anyio.Event()
+            await self._tasks.start(self._hold, self._ended)
+        if self._connection is None:
+            raise self._failure or UnreachableError("the connection ended")
+        return self._connection
+
+    async def _hold(self, ended: anyio.Event, *, task_status: TaskStatus[None]) -> None:
+        is_started = False
+        try:
+            starting = _STARTING_AGAIN if self._was_open else STARTING
+            async with open_connection(self._source, starting=starting) as connection:
+                self._connection, self._was_open = connection, True
+                is_started = True
+                task_status.started()
+                await ended.wait()
+        except UnreachableError as error:
+            self._failure = error
+            if not is_started:
+                task_status.started()
+
+    async def disconnect(self) -> None:
+        """End the connection, and the command if it is one; the next request opens another."""
+        if self._connection is not None:
+            self._unreadable += self._connection.unreadable
+        self._connection = None
+        self._ended.set()
+        await anyio.lowlevel.checkpoint()
+
+    @property
+    def unreadable(self) -> int:
+        """How many messages of the server so far were not JSON-RPC."""
+        return self._unreadable + (self._connection.unreadable if self._connection is not None else 0)
+
+    async def list_tools(self) -> Sequence[Any]:
+        """Return all entries of `tools/list`. Raises UnreachableError if it cannot be read."""
+        connection = await self.connect()
+        try:
+            with anyio.fail_after(self._deadline):
+                return await connection.list_pages(TOOLS)
+        except mcp.MCPError as error:
+            better = connection.explain(error)
+            why = better.why if isinstance(better, ConnectError) else better.message
+            raise UnreachableError(f"`{self._source.label}` does not list its tools: {why}") from None
+        except TimeoutError:
+            message = f"`{self._source.label}` did not answer `tools/list` within {self._deadline:g} s"
+            raise UnreachableError(message) from None
+        except UnreachableError as error:
+            raise UnreachableError(f"`{self._source.label}` {error}") from None
+
+    async def call(self, tool: Mapping[str, Any], arguments: Any) -> Answer:
+        """Call a tool. Raises UnreachableError if there is no connection, and no new one."""
+        connection = await self.connect()
+        headers = {}
+        if connection.revision in MODERN_PROTOCOL_VERSIONS and isinstance(arguments, Mapping):
+            headers = mcp_param_headers(x_mcp_header_map(tool.get("inputSchema")), arguments)
+        return await self.ask("tools/call", headers, name=tool["name"], arguments=arguments)
+
+    async def ask(self, method: str, headers: Mapping[str, str] | None = None, **params: Any) -> Answer:
+        """Send a request. Raises UnreachableError if there is no connection, and no new one."""
+        connection = await self.connect()
+        start = time.perf_counter()
+        answer: Answer = Late(self._deadline)
+        with anyio.move_on_after(self._deadline):
+            try:
+                value = await connection.ask(method, headers=headers, **params)
+                seconds = time.perf_counter() - start
+                answer = Result(value, seconds, len(json.dumps(value, ensure_ascii=False).encode(errors="replace")))
+            except mcp.MCPError as error:
+                better = connection.explain(error)
+                if isinstance(better, ConnectError):
+                    answer = Gone(better.why + connection.quote_log())
+                else:
+                    answer = ProtocolError(better.code, better.message, better.data, time.perf_counter() - start)
+        if isinstance(answer, Late | Gone) and connection is self._connection:
+            await self.disconnect()  # what hangs may hold up the rest
+        return answer

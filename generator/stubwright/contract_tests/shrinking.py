@@ -1,0 +1,73 @@
+"""Smaller values than a given one, from the boldest step to the smallest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+_PLAIN: Final = "a"
+_SHORT: Final = 24
+"""Characters of a text of which each is left out and replaced by itself; longer ones are halved."""
+
+
+def shrink(value: Any) -> Iterator[Any]:
+    """Yield values that are simpler than a JSON value, by `weigh`, each differing from it at one place."""
+    weight = weigh(value)
+    for smaller in _shrink(value):
+        if weigh(smaller) < weight:
+            yield smaller
+
+
+def weigh(value: Any) -> tuple[int, int, str]:
+    """Return how large a JSON value is: by its length, then by how plain its characters are."""
+    text = json.dumps(value, sort_keys=True)
+    return len(text), sum(character != _PLAIN for character in text), text
+
+
+def _shrink(value: Any) -> Iterator[Any]:
+    match value:
+        case bool():
+            yield False
+        case int() | float():
+            yield from _shrink_number(value)
+        case str():
+            yield from _shrink_text(value)
+        case list():
+            yield []
+            middle = len(value) // 2
+            yield from (value[:middle], value[middle:])
+            for number, item in enumerate(value):
+                yield value[:number] + value[number + 1 :]
+                for smaller in _shrink(item):
+                    yield [*value[:number], smaller, *value[number + 1 :]]
+        case dict():
+            yield {}
+            for name in value:
+                yield {key: inner for key, inner in value.items() if key != name}
+            for name, inner in value.items():
+                for smaller in _shrink(inner):
+                    yield {**value, name: smaller}
+
+
+def _shrink_number(number: float) -> Iterator[int]:
+    yield from (0, 1)
+    whole = int(number)
+    yield from (abs(whole), whole)
+    yield from (whole - whole // part for part in (2, 4, 8))
+    yield whole - 1 if whole > 0 else whole + 1
+
+
+def _shrink_text(text: str) -> Iterator[str]:
+    yield ""
+    yield text[:1]
+    yield _PLAIN * len(text)
+    middle = len(text) // 2
+    yield from (text[:middle], text[middle:])
+    yield from (text[: len(text) - len(text) // part] for part in (4, 8, 16))
+    yield text[:-1]
+    if len(text) <= _SHORT:
+        for number, character in enumerate(text):
+            yield text[:number] + text[number + 1 :]
+            if character != _PLAIN:
+                yield text[:number] + _PLAIN + text[number + 1 :]

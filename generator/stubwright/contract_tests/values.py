@@ -1,0 +1,216 @@
+"""Values that differ from a valid one at one place, for each boundary that a schema names and for what it does not.
+
+Takes a schema and a value that it accepts; gives the whole value with one place changed, and what was changed. Whether
+the outcome is valid is for a validator to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from stubwright_runtime.values.text import split_pointer
+
+_DEEPEST: Final = 6
+_CHAIN: Final = 20  # references that lead to each other
+_LONG: Final = 10_000
+"""Characters of a text that no `maxLength` bounds."""
+
+_MOST_CHARACTERS: Final = 100_000
+_MOST_ITEMS: Final = 1_000
+
+TEXTS: Final[Mapping[str, str]] = {
+    "an empty text": "",
+    "a space": " ",
+    "letters beyond ASCII": "Zoë Ångström ß",
+    "a letter of two code points": "e\u0301",
+    "an emoji beyond the BMP": "\U0001f600\U0001f469\u200d\U0001f680",
+    "Chinese and Arabic": "東京 مرحبا",
+    "a mark that turns the direction": "a\u202eb",
+    "an invisible character": "a\u200bb\ufeff",
+    "line ends of all kinds": "a\nb\r\nc\u2028d",
+    "a NUL character": "a\x00b",
+    "a control character": "a\x1b[31mb",
+    "what shells and databases quote": "'\"`$(x);--%s{0}\\",
+    "a path upwards": "../../etc/passwd",
+    "a number as text": "0",
+}
+_NUMBERS: Final = (0, -1, 1, 2**31, 2**53, -(2**53))
+_FRACTIONS: Final = (0.5, -0.1, 1e300)
+_OTHER_TYPES: Final[Mapping[str, Any]] = {
+    "a text": "text",
+    "a number": 7,
+    "a fraction": 1.5,
+    "a boolean": True,
+    "a list": [],
+    "an object": {},
+}
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A value with one place changed.
+
+    Attributes:
+        value: The whole value.
+        words: What stands at the place now.
+        path: The place.
+    """
+
+    value: Any
+    words: str
+    path: Path
+
+
+def change_everywhere(schema: Any, value: Any) -> Iterator[Change]:
+    """Yield a value with one place changed, for each place that the schema describes and each change that fits."""
+    yield from _Changer(schema, value).walk((), [schema], value)
+
+
+class _Changer:
+    """Walks along a value and its schema."""
+
+    def __init__(self, root: Any, value: Any) -> None:
+        self._root = root
+        self._value = value
+
+    def walk(self, path: Path, schemas: Sequence[Any], value: Any) -> Iterator[Change]:
+        known = [schema for outer in schemas for schema in self._flatten(outer, _CHAIN)]
+        for words, new in _propose(known, value):
+            yield Change(_put(self._value, path, new), words, path)
+        if isinstance(value, dict):
+            yield from self._change_keys(path, known, value)
+        if len(path) >= _DEEPEST:
+            return
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                yield from self.walk((*path, name), [*_find_property(known, name)], inner)
+        elif isinstance(value, list) and value:
+            items = [schema["items"] for schema in known if isinstance(schema.get("items"), dict)]
+            yield from self.walk((*path, 0), items, value[0])
+
+    def _change_keys(
+        self, path: Path, schemas: Sequence[Mapping[str, Any]], value: Mapping[str, Any]
+    ) -> Iterator[Change]:
+        for name in value:
+            rest = {key: inner for key, inner in value.items() if key != name}
+            yield Change(_put(self._value, path, rest), "left out", (*path, name))
+        required = {str(name) for schema in schemas for name in _list(schema.get("required"))}
+        least = {name: inner for name, inner in value.items() if name in required}
+        yield Change(_put(self._value, path, least), "only what is required", path)
+        for name in ("unexpected", "ключ \U0001f511"):
+            yield Change(_put(self._value, path, {**value, name: "extra"}), "a property more", (*path, name))
+
+    def _flatten(self, schema: Any, depth: int) -> Iterator[Mapping[str, Any]]:
+        """Yield a schema, what it refers to, and its parts and alternatives, which describe the same place."""
+        if not isinstance(schema, dict) or depth == 0:
+            return
+        yield schema
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#"):
+            yield from self._flatten(self._find(reference), depth - 1)
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            for part in _list(schema.get(keyword)):
+                yield from self._flatten(part, depth - 1)
+
+    def _find(self, reference: str) -> Any:
+        schema = self._root
+        for step in split_pointer(reference[1:]):
+            schema = schema.get(step) if isinstance(schema, dict) else None
+        return schema
+
+
+def _propose(schemas: Sequence[Mapping[str, Any]], value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield values for a place, with words for each."""
+    for schema in schemas:
+        for choice in _list(schema.get("enum")):
+            yield f"the choice {choice!r}", choice
+        for example in _list(schema.get("examples")):
+            yield "an example", example
+        if "default" in schema:
+            yield "the default", schema["default"]
+    yield "null", None
+    yield from _OTHER_TYPES.items()
+    match value:
+        case bool():
+            yield f"{not value}".lower(), not value
+        case str():
+            yield from _propose_texts(schemas, value)
+        case int() | float():
+            yield from _propose_numbers(schemas)
+        case list():
+            yield from _propose_lists(schemas, value)
+
+
+def _propose_texts(schemas: Sequence[Mapping[str, Any]], value: str) -> Iterator[tuple[str, Any]]:
+    yield from TEXTS.items()
+    yield "a text that is not a choice", f"{value}?"
+    bounds = {bound for keyword in ("minLength", "maxLength") for bound in _bounds(schemas, keyword)}
+    for bound in bounds:
+        for length in (bound - 1, bound, bound + 1):
+            if 0 <= length <= _MOST_CHARACTERS:
+                yield f"a text of {length:,} characters", _fit(value, length)
+                yield f"a text of {length:,} emoji", "\U0001f600" * length
+    if not any(True for _ in _bounds(schemas, "maxLength")):
+        yield f"a text of {_LONG:,} characters", _fit(value, _LONG)
+
+
+def _propose_numbers(schemas: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+        for schema in schemas:
+            bound = schema.get(keyword)
+            if isinstance(bound, int | float) and not isinstance(bound, bool):
+                for number in (bound, bound - 1, bound + 1, bound + 0.5):
+                    yield f"the number {number}", number
+    for number in (*_NUMBERS, *_FRACTIONS):
+        yield f"the number {number}", number
+
+
+def _propose_lists(schemas: Sequence[Mapping[str, Any]], value: list[Any]) -> Iterator[tuple[str, Any]]:
+    yield "an empty list", []
+    if not value:
+        return
+    yield "the same item twice", [value[0], value[0]]
+    for bound in {bound for keyword in ("minItems", "maxItems") for bound in _bounds(schemas, keyword)}:
+        for length in (bound - 1, bound, bound + 1):
+            if 0 <= length <= _MOST_ITEMS:
+                yield f"a list of {length:,} items", [value[number % len(value)] for number in range(length)]
+
+
+def _bounds(schemas: Sequence[Mapping[str, Any]], keyword: str) -> Iterator[int]:
+    for schema in schemas:
+        bound = schema.get(keyword)
+        if isinstance(bound, int) and not isinstance(bound, bool):
+            yield bound
+
+
+def _fit(text: str, length: int) -> str:
+    """Return a text of a length, made of another one."""
+    source = text or "a"
+    return (source * (length // len(source) + 1))[:length]
+
+
+def _find_property(schemas: Sequence[Mapping[str, Any]], name: str) -> Iterator[Any]:
+    for schema in schemas:
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and name in properties:
+            yield properties[name]
+        elif isinstance(schema.get("additionalProperties"), dict):
+            yield schema["additionalProperties"]
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _put(value: Any, path: Path, new: Any) -> Any:
+    """Return a value with another one at a path; what the path does not touch is shared."""
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if isinstance(value, dict):
+        return {**value, str(first): _put(value[str(first)], rest, new)}
+    return [_put(inner, rest, new) if number == first else inner for number, inner in enumerate(value)]

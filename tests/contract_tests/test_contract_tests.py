@@ -1,0 +1,265 @@
+"""`stubwright test`: servers with faults, one without, and what becomes of a server that is away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from command_line import stubwright
+from stubwright.contract_tests.cases import Arguments
+from stubwright.contract_tests.shrinking import shrink, weigh
+from stubwright.contract_tests.stacks import find_stack
+
+ROOT: Final = Path(__file__).parents[2]
+FAULTY: Final = (sys.executable, str(ROOT / "tests" / "support" / "faulty_server.py"))
+SCHEMAS: Final[dict[str, dict[str, Any]]] = {
+    "plain": {"type": "object"},
+    "bounds": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 2, "maxLength": 5},
+            "count": {"type": "integer", "minimum": 3, "maximum": 9},
+            "kind": {"enum": ["a", "b", 3]},
+            "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3, "uniqueItems": True},
+        },
+        "required": ["name", "kind"],
+        "additionalProperties": False,
+    },
+    "references": {
+        "type": "object",
+        "properties": {"place": {"$ref": "#/$defs/Place"}, "when": {"type": ["string", "null"], "format": "date"}},
+        "required": ["place"],
+        "$defs": {"Place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}},
+    },
+}
+LISTING: Final = """\
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        results = {{
+            "initialize": {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{}}}},
+                           "serverInfo": {{"name": "lists", "version": "1"}}}},
+            "tools/list": {{"tools": json.loads('{tools}')}},
+        }}
+        known = message["method"] in results and "cursor" not in message.get("params", {{}})
+        answer = {{"result": results[message["method"]]}} if known else {{"error": {{"code": -32602, "message": "no"}}}}
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **answer}}), flush=True)
+"""
+
+
+def run(folder: Path, *words: str, tools: tuple[str, ...] = ()) -> tuple[int, dict[str, Any]]:
+    """Test the faulty server; the exit status, and its report."""
+    done = stubwright("test", "--format", "json", *words, "--", *FAULTY, *tools, cwd=folder)
+    [report] = json.loads(done.stdout)["servers"]
+    return done.returncode, report
+
+
+# --- what is found ----------------------------------------------------------------------------------------------------
+
+
+def test_each_fault_is_found_with_its_smallest_call(tmp_path: Path) -> None:
+    tools = ("misfit", "stack", "protocol", "loose", "noisy", "good")
+    status, report = run(tmp_path, tools=tools)
+    assert status == 1
+    errors = [
+        (fault["tool"], fault["check"], fault["arguments"])
+        for fault in report["faults"]
+        if fault["severity"] == "error"
+    ]
+    assert errors == [
+        (None, "unknown-tool-is-refused", None),
+        ("loose", "invalid-is-refused", {}),
+        ("misfit", "result-fits-output-schema", {"number": 11}),
+        ("noisy", "sends-only-messages", {"number": 0}),
+        ("protocol", "valid-is-no-protocol-error", {"text": 21 * "a"}),
+        ("stack", "error-is-not-a-stack", {"text": ""}),
+    ]
+
+
+def test_a_server_that_ends_or_hangs_is_started_again_and_the_rest_goes_on(tmp_path: Path) -> None:
+    status, report = run(tmp_path, "--deadline", "1s", "--cases", "40", tools=("crash", "hang", "good"))
+    assert status == 1
+    faults = {fault["tool"]: fault for fault in report["faults"] if fault["severity"] == "error"}
+    assert faults["crash"]["check"] == "server-survives"
+    assert "ended with exit status 3\n  | cannot spell that" in faults["crash"]["message"]
+    assert not faults["crash"]["arguments"]["text"].isascii()
+    assert faults["hang"]["check"] == "answers-in-time"
+    assert faults["hang"]["arguments"]["number"] > 50
+    crash, hang, good = report["tools"]
+    assert (crash["ended"], hang["ended"]) == (
+        f"{40 - crash['valid'] - crash['invalid']} not made, after 3 without an answer",
+        f"{40 - hang['valid'] - hang['invalid']} not made, after 3 without an answer",
+    )
+    assert (good["valid"] + good["invalid"], good["ended"], good["refused"]) == (40, None, 0)
+
+
+def test_the_printed_line_shows_the_fault_again(tmp_path: Path) -> None:
+    _, report = run(tmp_path, tools=("stack",))
+    [fault] = [fault for fault in report["faults"] if fault["check"] == "error-is-not-a-stack"]
+    path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        fault["call"], shell=True, cwd=tmp_path, env={**os.environ, **path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback (most recent call last)")
+
+
+def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> None:
+    _, report = run(tmp_path, tools=("erase", "good"))
+    assert report["tools"][0]["skipped"] == "it does not say `readOnlyHint: true`; add --allow-writes to call it"
+    assert not (tmp_path / "erased").exists()
+    status, report = run(tmp_path, "--allow-writes", "--tool", "er*", "--cases", "5", tools=("erase", "good"))
+    assert [tool["skipped"] for tool in report["tools"]] == [None, "not named by --tool"]
+    assert (tmp_path / "erased").exists()
+    assert status == 1  # the unknown tool
+
+
+def test_a_server_of_ours_has_no_fault(tmp_path: Path) -> None:
+    done = stubwright("test", "specs/weather.yaml", "--strict", "--junit", str(tmp_path / "report.xml"), cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 errors and 0 warnings in 203 calls of 3 tools" in done.stdout
+    [suite] = ElementTree.parse(tmp_path / "report.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "0")
+
+
+def test_warnings_count_with_strict_alone(tmp_path: Path) -> None:
+    _, report = run(tmp_path, "--tool", "good", tools=("good",))
+    warnings = [fault["check"] for fault in report["faults"] if fault["severity"] == "warning"]
+    assert warnings == ["unknown-cursor-is-refused"]
+    junit = tmp_path / "report.xml"
+    for words, count in (((), 1), (("--strict",), 2)):
+        done = stubwright("test", *words, "--junit", str(junit), "--", *FAULTY, "good", cwd=tmp_path)
+        assert done.returncode == 1
+        [failure] = ElementTree.parse(junit).getroot().iter("failure")
+        assert len(failure.get("message", "").split(", ")) == count
+
+
+def test_a_schema_that_is_none_is_a_fault_and_one_that_leads_elsewhere_is_not(tmp_path: Path) -> None:
+    tools = [
+        {"name": "far", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "https://example.com/a"}}}},
+        {"name": "misspelt", "inputSchema": {"type": "object", "properties": {"a": {"type": "strin"}}}},
+        {"name": "without"},
+    ]
+    (tmp_path / "server.py").write_text(LISTING.format(tools=json.dumps(tools)))
+    done = stubwright("test", "--allow-writes", "--format", "json", "--", sys.executable, "server.py", cwd=tmp_path)
+    [report] = json.loads(done.stdout)["servers"]
+    assert done.returncode == 1
+    assert [(fault["tool"], fault["check"]) for fault in report["faults"]] == [
+        ("misspelt", "schemas-are-valid"),
+        ("without", "schemas-are-valid"),
+    ]
+    assert all(tool["skipped"].startswith("a schema of it cannot be used: ") for tool in report["tools"])
+
+
+# --- servers that are away --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--", sys.executable, "-c", "raise SystemExit('no key')"), "ended with exit status 1"),
+        (("http://127.0.0.1:9/mcp",), "cannot be reached"),
+    ],
+)
+def test_a_server_that_is_away_has_a_status_of_its_own(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = stubwright("test", "--junit", "report.xml", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert message in done.stderr
+    [error] = ElementTree.parse(tmp_path / "report.xml").getroot().iter("error")
+    assert message in error.get("message", "")
+
+
+def test_a_configuration_is_tested_and_its_secrets_are_variables_in_lines_of_calls(tmp_path: Path) -> None:
+    server = {"command": sys.executable, "args": [FAULTY[1], "stack", "${DESK_KEY}"], "env": {"DESK_KEY": "good"}}
+    away = {"command": sys.executable, "args": ["-c", "raise SystemExit('no key')"]}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"desk": server, "away": away}}))
+    done = stubwright(
+        "test", "--config", ".mcp.json", "--format", "json", cwd=tmp_path, env={**os.environ, "DESK_KEY": "good"}
+    )
+    desk, gone = json.loads(done.stdout)["servers"]
+    assert done.returncode == 1
+    assert [tool["name"] for tool in desk["tools"]] == ["stack", "good"]
+    assert gone["server"] == "away"
+    assert "ended with exit status 1" in gone["problem"]
+    calls = [fault["call"] for fault in desk["faults"] if fault["check"] == "error-is-not-a-stack"]
+    command = f'{sys.executable} {FAULTY[1]} stack "${{DESK_KEY}}"'
+    assert calls == [f"""stubwright call stack '{{"text": ""}}' --env DESK_KEY -- {command}"""]
+
+
+# --- the cases --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_cases_are_what_they_are_called_for_another_validator_too(name: str) -> None:
+    schema = SCHEMAS[name]
+    validator = Draft202012Validator(schema)
+    cases = Arguments(schema).make_cases([], "0", 1_000)
+    assert [case.is_valid for case in cases] == [validator.is_valid(case.arguments) for case in cases]
+    assert any(case.is_valid for case in cases)
+    assert cases == Arguments(schema).make_cases([], "0", 1_000)
+
+
+def test_boundaries_are_tried_on_both_sides() -> None:
+    cases = Arguments(SCHEMAS["bounds"]).make_cases([], "0", 1_000)
+
+    def find(name: str) -> dict[bool, set[Any]]:
+        return {
+            is_valid: {
+                len(value) if isinstance(value, str | list) else value
+                for case in cases
+                for key, value in case.arguments.items()
+                if case.is_valid is is_valid and key == name and not isinstance(value, dict)
+            }
+            for is_valid in (True, False)
+        }
+
+    assert find("name")[True] >= {2, 5}
+    assert find("name")[False] >= {0, 1, 6}
+    assert find("count")[True] >= {3, 4, 8, 9}
+    assert find("count")[False] >= {2, 10, None}
+    assert find("tags")[False] >= {0, 4}
+    assert {case.arguments["kind"] for case in cases if case.is_valid} == {"a", "b", 3}
+    assert any("name" not in case.arguments and "name" in case.about for case in cases)
+
+
+def test_examples_come_first_and_are_varied() -> None:
+    example = {"name": "abcd", "kind": 3}
+    first, *rest = Arguments(SCHEMAS["bounds"]).make_cases([example], "0", 50)
+    assert (first.arguments, first.words) == (example, "an example")
+    assert len(rest) == 49
+
+
+def test_what_shrinks_gets_smaller_and_ends() -> None:
+    value: Any = {"text": "Zoë \U0001f600", "numbers": [17, -2.5], "inner": {"is": True}}
+    steps = 0
+    while (smaller := next(shrink(value), None)) is not None:
+        assert weigh(smaller) < weigh(value)
+        value, steps = smaller, steps + 1
+    assert value == {}
+    assert steps == 1
+    assert {"text": "", "numbers": [], "inner": {}} in [*shrink({"text": "a", "numbers": [], "inner": {}})]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ('Error: Traceback (most recent call last):\n  File "a.py", line 3', "Python"),
+        ("TypeError: x is undefined\n    at run (/srv/app/index.js:10:5)", "Node.js"),
+        ("java.lang.Error\n\tat com.acme.Tool.run(Tool.java:17)", "Java"),
+        ("panic: oops\n\ngoroutine 1 [running]:\nmain.main()", "Go"),
+        ("thread 'main' panicked at src/main.rs:2:5:\nboom", "Rust"),
+        ("Meet me at noon (10:30:00)\n at the station, line 5", None),
+        ("location: expected a string, got 5", None),
+    ],
+)
+def test_stacks_are_told_from_other_texts(text: str, language: str | None) -> None:
+    assert find_stack([{"type": "text", "text": text}]) == language
