@@ -749,7 +749,11 @@ def test_the_wire_has_no_references_and_the_models_are_the_same(tmp_path: Path) 
         handlers = type("Handlers", (), {name: staticmethod(one) for name, one in HANDLERS.items()})()
         async with mcp.Client(server.build_server(handlers), mode="legacy") as client:
             first, _, page = (await client.list_tools()).tools
-            ticket = {"type": "object", "properties": {"id": DESK["schemas"]["Id"]}, "required": ["id"]}
+            ticket: dict[str, Any] = {
+                "type": "object",
+                "properties": {"id": DESK["schemas"]["Id"]},
+                "required": ["id"],
+            }
             assert first.input_schema["properties"] == {"ticket": ticket}
             assert first.output_schema == ticket
             assert page.input_schema["properties"]["after"] == {
