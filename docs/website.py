@@ -27,6 +27,8 @@ BUILD: Final = ROOT / "build"
 PAGES: Final = BUILD / "pages"
 SITE: Final = BUILD / "site"
 GALLERY: Final = "gallery/index.md"
+PICTURES: Final = frozenset({".png", ".svg"})
+"""Files that are copied, since pages show them."""
 
 _FENCE: Final = re.compile(r"^( *)```(\S*) *(.*)")
 _ITEM: Final = re.compile(r"^(?:[-*]|\d+\.) +")
@@ -101,6 +103,8 @@ def _target(link: str, path: str, pages: Iterable[str], source: str) -> str:
         return link
     if not there.exists():
         raise FileNotFoundError(f"{path} links to {link}, which does not exist")
+    if there.suffix in PICTURES:
+        return link
     return f"{source}/{'tree' if there.is_dir() else 'blob'}/main/{inside}"
 
 
@@ -192,6 +196,8 @@ def main() -> None:
     for path, text in texts.items():
         (PAGES / path).parent.mkdir(parents=True, exist_ok=True)
         (PAGES / path).write_text(text if path == GALLERY else adapt(text, path, paths, source), "utf-8")
+    for picture in (found for found in CONFIGURATION.parent.iterdir() if found.suffix in PICTURES):
+        shutil.copy(picture, PAGES / CONFIGURATION.parent.name)
     shutil.copy(CONFIGURATION.with_suffix(".css"), PAGES)
     shutil.copy(CONFIGURATION, BUILD)
     program = Path(sys.argv[1]).resolve()

@@ -397,7 +397,7 @@ def test_a_command_with_a_part_left_out_must_be_given(folder: Path) -> None:
     assert stubwright("lock", *command, cwd=folder).returncode == 0
     lacking = verify(folder)
     assert (lacking.returncode, lacking.stdout) == (3, "")
-    assert "stubwright verify contracts/desk.yaml -- COMMAND ARGS…" in lacking.stderr
+    assert "as in `contracts/desk.yaml -- COMMAND ARGS…`" in lacking.stderr
     done = verify(folder, "contracts/desk.yaml", *command)
     assert (done.returncode, done.stdout) == (0, "contracts/desk.yaml: unchanged\n"), done.stderr
 
