@@ -27,6 +27,12 @@ def test_every_rule_has_its_source(name: str, rule: targets.Rule) -> None:
     assert say(rule)
 
 
+def test_what_was_read_over_a_year_ago_is_old() -> None:
+    rule = targets.Rule("titled", False, "https://example.com/", "2026-11-26", "documented")
+    assert not rule.is_old(date(2027, 11, 26))
+    assert rule.is_old(date(2027, 11, 27))
+
+
 def test_every_kind_is_used() -> None:
     assert {rule.kind for _, rule in RULES} == {*rules.OF_TOOLS, *rules.OF_LISTS}
 

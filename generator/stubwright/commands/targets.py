@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from stubwright.commands.shared import targeting
@@ -44,8 +45,10 @@ def _describe(target: Target) -> str:
     from stubwright.targets.wording import say
 
     lines = [f"{target.name}: {target.title}", f"Otherwise {target.consequence}.", ""]
+    today = datetime.now(UTC).date()
     for rule in target.rules:
-        lines += [f"- {say(rule)}", f"  {rule.certainty}, read {rule.read}: {rule.source}"]
+        age = ", over a year ago" if rule.is_old(today) else ""
+        lines += [f"- {say(rule)}", f"  {rule.certainty}, read {rule.read}{age}: {rule.source}"]
     return "\n".join(lines) + "\n"
 
 

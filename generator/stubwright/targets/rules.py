@@ -48,6 +48,42 @@ def _description(tool: Listed, value: Sequence[int | None]) -> Found:
         yield ("description",), f"has a description of {length:,} characters, more than {longest:,}", fix
 
 
+def _titled(tool: Listed, among_annotations: bool) -> Found:
+    annotations = _annotations(tool)
+    if not annotations.get("title") and (among_annotations or not tool.definition.get("title")):
+        where = "`annotations` without a `title`" if among_annotations else "no `title`"
+        yield ("annotations" if among_annotations else "title",), f"has {where}", "name it as people would call it"
+
+
+def _any_hint(tool: Listed, names: Sequence[str]) -> Found:
+    if not any(_says(tool, name) for name in names):
+        fix = "say in `annotations` whether it only reads, or what it destroys"
+        yield ("annotations",), f"has neither {' nor '.join(f'`{name}`' for name in names)}", fix
+
+
+def _hints(tool: Listed, names: Sequence[str]) -> Found:
+    for name in names:
+        if not _says(tool, name):
+            yield ("annotations",), f"does not say `{name}`", "say it in `annotations`, true or false"
+
+
+def _reads_or_destroys(tool: Listed) -> Found:
+    annotations = _annotations(tool)
+    values = [annotations.get(name) for name in ("readOnlyHint", "destructiveHint")]
+    if True not in values and isinstance(values[1], bool):
+        what = "changes something, and is not `destructiveHint: true`"
+        yield ("annotations", "destructiveHint"), what, "say `destructiveHint: true` if it changes what was there before"
+
+
+def _annotations(tool: Listed) -> Mapping[str, Any]:
+    annotations = tool.definition.get("annotations")
+    return annotations if isinstance(annotations, dict) else {}
+
+
+def _says(tool: Listed, name: str) -> bool:
+    return isinstance(_annotations(tool).get(name), bool)
+
+
 def _property(tool: Listed, pattern: str) -> Found:
     for pointer, schema in tool.schemas:
         yield from _properties(pointer, schema, pattern)
@@ -316,6 +352,10 @@ OF_TOOLS: Final[Mapping[str, Callable[[Listed, Any], Found]]] = {
     "name": _name,
     "long name": _long_name,
     "description": _description,
+    "titled": _titled,
+    "any hint": _any_hint,
+    "hints": _hints,
+    "reads or destroys": lambda tool, _: _reads_or_destroys(tool),
     "property": _property,
     "root property": _root_property,
     "plain root": _plain_root,

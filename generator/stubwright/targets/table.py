@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 Certainty: TypeAlias = Literal["documented", "source code", "reported", "derived"]
 """How much is known: the vendor says so, its program does so, its users say so, or it follows from rules of others."""
+
+_YEAR: Final = timedelta(days=365)
 
 PORTABLE: Final = "portable"
 """The target that stands for all others; a manifest that names none is judged by it."""
@@ -36,6 +39,10 @@ class Rule:
     source: str
     read: str
     certainty: Certainty
+
+    def is_old(self, today: date) -> bool:
+        """Tell whether it was read more than a year before a day, so that it may be true no more."""
+        return date.fromisoformat(self.read) < today - _YEAR
 
     @property
     def is_sure(self) -> bool:
