@@ -16,12 +16,12 @@ from stubwright.diff.kinds import schemas
 from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.diff.subsumption import memory
 from stubwright.diff.subsumption.memory import ProofMemory
-from stubwright.diff.subsumption.parts import Part
 from stubwright.diff.subsumption.proof import Judge
-from stubwright.diff.subsumption.scalars import list_numbers
-from stubwright.diff.subsumption.search import Budget, ExhaustedError, Search
-from stubwright.diff.subsumption.violations import violate
 from stubwright.jsonschema import dialects
+from stubwright.jsonschema.instances.parts import Part
+from stubwright.jsonschema.instances.scalars import list_numbers
+from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
+from stubwright.jsonschema.instances.violations import violate
 
 Json = Any
 DIRECTIONS: tuple[Literal["input", "output"], ...] = ("input", "output")
@@ -338,6 +338,21 @@ def test_a_search_says_if_more_levels_may_find_more(levels: int, *, is_cut: bool
     search = Search(1_000, levels, Budget(1_000))
     assert ([[1]] in list(search.values((Part(schema, Judge(schema)),)))) != is_cut
     assert search.is_cut == is_cut
+
+
+@pytest.mark.parametrize("keyword", ["dependentRequired", "dependentSchemas"])
+def test_keywords_of_later_dialects_mean_nothing_to_a_search(keyword: str) -> None:
+    schema = {"$schema": dialects.DRAFT_7.uri, "const": 1, keyword: True}
+    assert find_values(part(schema)) == [1]
+
+
+def test_a_circle_of_references_says_nothing() -> None:
+    circle = {"$defs": {"a": {"$ref": "#/$defs/a"}}}
+    assert find_values(part({"$ref": "#/$defs/a", "const": 1}, **circle)) == [1]
+
+
+def test_anchors_are_followed() -> None:
+    assert find_values(part({"$ref": "#it"}, **{"$defs": {"it": {"$anchor": "it", "const": 1}}})) == [1]
 
 
 def test_a_proof_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,16 +49,21 @@ def make_text(pattern: str, chance: Random) -> str:
     Raises:
         UnreadableError: There is a part that is not read.
     """
-    return _read(pattern)(chance)
+    make = _read(pattern)
+    if make is None:
+        raise UnreadableError(pattern)
+    return make(chance)
 
 
 @lru_cache(64)
-def _read(pattern: str) -> _Make:
+def _read(pattern: str) -> _Make | None:
+    """Return what makes texts for a pattern; None if it is not read, which is remembered as well."""
     reader = _Reader(pattern)
-    make, size = reader.read_alternatives()
-    if not reader.ended or size > _LARGEST:
-        raise UnreadableError(pattern)
-    return make
+    try:
+        make, size = reader.read_alternatives()
+    except UnreadableError:
+        return None
+    return make if reader.ended and size <= _LARGEST else None
 
 
 class _Reader:

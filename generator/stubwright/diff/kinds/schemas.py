@@ -19,7 +19,7 @@ from stubwright.diff.subsumption.congruence import same
 from stubwright.diff.subsumption.memory import ProofMemory
 from stubwright.diff.subsumption.orders import align
 from stubwright.diff.subsumption.proof import Judge
-from stubwright.diff.subsumption.search import Budget
+from stubwright.jsonschema.instances.search import Budget
 
 if TYPE_CHECKING:
     from stubwright import ir

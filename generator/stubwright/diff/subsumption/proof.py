@@ -18,13 +18,12 @@ from jsonschema_rs.canonical import CanonicalizationError, Containment, Incompat
 
 from stubwright.diff.subsumption import congruence, unions, upgrade
 from stubwright.jsonschema import dialects
+from stubwright.jsonschema.instances import parts
 from stubwright.jsonschema.pointers import local
 from stubwright_runtime.schema.numbers import exact_schema
-from stubwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
-    from stubwright.ir import Formats, Json
-    from stubwright_runtime.schema.numbers import CompiledSchema
+    from stubwright.ir import Json
 
 _BACKTRACKS: Final = 100_000
 """As generated servers have it, so that the judge here is the judge there."""
@@ -49,29 +48,13 @@ _FAILURES: Final = (
 
 
 @dataclass(frozen=True)
-class Judge:
-    """One schema as the generated server reads it: its dialect from `$schema`, and formats asserted or not."""
-
-    schema: Json
-    formats: Formats = "annotate"
-
-    @property
-    def dialect(self) -> dialects.Dialect:
-        """The dialect, which a checked schema always has."""
-        return dialects.of(self.schema) or dialects.DRAFT_2020_12
-
-    def accepts(self, instance: Json) -> bool:
-        """Tell whether an instance is valid."""
-        return bool(self._validator.is_valid(instance))
+class Judge(parts.Judge):
+    """A schema that can be compared with others."""
 
     @cached_property
     def canonical(self) -> CanonicalSchema | None:
         """The schema as the library compares it; None if it cannot."""
         return _canonicalize(self.schema, asserts=self.formats == "assert")
-
-    @cached_property
-    def _validator(self) -> CompiledSchema:
-        return compile_schema(self.schema, formats=self.formats == "assert")
 
 
 def covers(wide: Judge, narrow: Judge) -> bool:

@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
-from stubwright.diff.subsumption.parts import Part
-from stubwright.diff.subsumption.search import Budget, ExhaustedError, Search
+from stubwright.jsonschema.instances.parts import Part
+from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
 
 if TYPE_CHECKING:
     from stubwright.diff.subsumption.proof import Judge
-    from stubwright.diff.subsumption.violations import Group
     from stubwright.ir import Json
+    from stubwright.jsonschema.instances.violations import Group
 
 _TRIES: Final = 400
 _ROUNDS: Final = (400, 4_000)

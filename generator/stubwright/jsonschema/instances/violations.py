@@ -13,14 +13,15 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from stubwright.diff.subsumption.parts import AT, EACH, NUMBER_KEYWORDS, REFERENCES, TEXT_KEYWORDS, is_valid
-from stubwright.diff.subsumption.scalars import list_texts
 from stubwright.jsonschema import patterns
+from stubwright.jsonschema.instances.parts import AT, EACH, NUMBER_KEYWORDS, TEXT_KEYWORDS, is_valid
+from stubwright.jsonschema.instances.scalars import list_texts
 from stubwright.jsonschema.metaschema import TYPES
 from stubwright.jsonschema.patterns import UnreadableError
+from stubwright.jsonschema.references import KEYWORDS
 
 if TYPE_CHECKING:
-    from stubwright.diff.subsumption.parts import Part
+    from stubwright.jsonschema.instances.parts import Part
 
 Group: TypeAlias = tuple["Part", ...]
 
@@ -219,7 +220,7 @@ def make_names(pattern: str, part: Part, names: Sequence[str]) -> list[str]:
 
 _COUNTED: Final = {"minItems": "array", "maxItems": "array", "minProperties": "object", "maxProperties": "object"}
 _WAYS: Final[Mapping[str, Callable[[_Rule], Iterator[Group]]]] = {
-    **dict.fromkeys(REFERENCES, _fail_reference),
+    **dict.fromkeys(KEYWORDS, _fail_reference),
     "type": _fail_type,
     **dict.fromkeys(("enum", "const"), _fail_values),
     **dict.fromkeys(sorted(TEXT_KEYWORDS), _fail_text),

@@ -1,4 +1,4 @@
-"""A schema that an instance is searched for, with what its references lead to, and whether a value fits it alone.
+"""A schema that an instance is made for, with what its references lead to, and whether a value fits it alone.
 
 `AT` and `EACH` are keywords of the search's own, which no schema of a user can have as strings do: what the item at a
 place, or each item, must be as well.
@@ -8,24 +8,60 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from stubwright.diagnostics import Place
+from stubwright.jsonschema import dialects
 from stubwright.jsonschema.pointers import local
+from stubwright.jsonschema.references import Folder, Local, Outline, at
 from stubwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
-    from stubwright.diff.subsumption.proof import Judge
-    from stubwright.ir import Json
+    from collections.abc import Mapping
+
+    from stubwright.ir import Formats, Json
     from stubwright_runtime.schema.numbers import CompiledSchema
 
 AT: Final = "\0at"
 EACH: Final = "\0each"
 
-REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 TEXT_KEYWORDS: Final = frozenset({"minLength", "maxLength", "pattern", "format"})
 NUMBER_KEYWORDS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _SIMPLE: Final = TEXT_KEYWORDS | NUMBER_KEYWORDS | {"type", "enum", "const"}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One schema as the generated server reads it: its dialect from `$schema`, and formats asserted or not."""
+
+    schema: Json
+    formats: Formats = "annotate"
+
+    @cached_property
+    def dialect(self) -> dialects.Dialect:
+        """The dialect, which a checked schema always has."""
+        return dialects.of(self.schema) or dialects.DRAFT_2020_12
+
+    def accepts(self, instance: Json) -> bool:
+        """Tell whether an instance is valid."""
+        return bool(self._validator.is_valid(instance))
+
+    @cached_property
+    def targets(self) -> Mapping[str, Json]:
+        """What each reference in the schema leads to, by its text."""
+        if not isinstance(self.schema, dict):
+            return {}
+        outline = Outline(Place(""), self.schema, self.dialect, Folder("", {}))
+        return {
+            reference.text: at(self.schema, reference.target.pointer)
+            for reference in outline.references
+            if isinstance(reference.target, Local)
+        }
+
+    @cached_property
+    def _validator(self) -> CompiledSchema:
+        return compile_schema(self.schema, formats=self.formats == "assert")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +92,13 @@ class Part:
 
     def follow(self, reference: Json) -> Part | None:
         """Return what a reference leads to; None if that is not found."""
-        try:
-            return self.at(local(self.judge.schema, reference)) if isinstance(reference, str) else None
-        except LookupError:
+        if not isinstance(reference, str):
             return None
+        try:
+            return self.at(local(self.judge.schema, reference))
+        except LookupError:
+            targets = self.judge.targets
+        return self.at(targets[reference]) if reference in targets else None
 
     def fits(self, value: Json) -> bool:
         """Tell whether a value fits the keywords for values without parts."""

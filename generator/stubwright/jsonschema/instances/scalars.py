@@ -48,7 +48,7 @@ def list_texts(keywords: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield candidates for a text that has to do with these keywords; some may come twice."""
     stated = list(keywords)
     sizes = sorted({size for one in stated for size in _list_sizes(one)})
-    made = [text for one in stated for text in _list_made(one)]
+    made = [text for one in stated for text in list_made(one, Random(0))]  # noqa: S311
     yield from made
     yield from _TEXTS
     for size in sizes:
@@ -70,15 +70,15 @@ def _list_sizes(keywords: Mapping[str, Any]) -> Iterator[int]:
             yield from (each for each in (int(size) - 1, int(size), int(size) + 1) if each >= 0)
 
 
-def _list_made(keywords: Mapping[str, Any]) -> Iterator[str]:
-    chance = Random(0)  # noqa: S311
+def list_made(keywords: Mapping[str, Any], chance: Random, rounds: int = 1) -> Iterator[str]:
+    """Yield texts that a pattern matches, the shortest of each round first, and texts of a format."""
     pattern, form = keywords.get("pattern"), keywords.get("format")
-    if isinstance(pattern, str):
-        made = sorted((_make_text(pattern, chance) for _ in range(_SAMPLES)), key=len)
-        yield from made
-        yield from _list_seen(pattern, chance)
-    if isinstance(form, str) and form in FORMATS:
-        yield FORMATS[form](chance)
+    for _ in range(rounds):
+        if isinstance(pattern, str):
+            yield from sorted((_make_text(pattern, chance) for _ in range(_SAMPLES)), key=len)
+            yield from _list_seen(pattern, chance)
+        if isinstance(form, str) and form in FORMATS:
+            yield FORMATS[form](chance)
 
 
 def _list_seen(pattern: str, chance: Random) -> Iterator[str]:
@@ -121,7 +121,7 @@ def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
     named = {Fraction(str(one["multipleOf"])) for one in stated if _is_number(one.get("multipleOf"))}
     steps = sorted(step for step in named if step > 0)
     if len(steps) > 1:
-        steps.append(_find_common_multiple(steps))
+        steps.append(find_common_multiple(steps))
     multiples = [
         (math.floor(bound / step) + more) * step
         for step in reversed(steps)
@@ -139,7 +139,8 @@ def list_numbers(keywords: Iterable[Mapping[str, Any]]) -> Iterator[float]:
     yield from range(_TAIL)
 
 
-def _find_common_multiple(steps: Iterable[Fraction]) -> Fraction:
+def find_common_multiple(steps: Iterable[Fraction]) -> Fraction:
+    """Return the smallest number that is a multiple of each."""
     stated = list(steps)
     return Fraction(math.lcm(*(step.numerator for step in stated)), math.gcd(*(step.denominator for step in stated)))
 

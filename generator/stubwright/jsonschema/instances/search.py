@@ -2,7 +2,8 @@
 
 Takes parts; gives values that are likely to fit them all, in turns from each way in which they can. Alternatives,
 conditions and negations become groups of plain schemas, and a value is made for each group. The search is finite and
-always the same; whether a value really fits is for the judges to say.
+always the same; whether a value really fits is for the judges to say. Without a likeness, the plainest values and those
+at the edges come first; with one, those that look like real ones.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from stubwright.diff.subsumption.congruence import same
-from stubwright.diff.subsumption.parts import AT, EACH, NUMBER_KEYWORDS, REFERENCES, TEXT_KEYWORDS, Part, is_valid
-from stubwright.diff.subsumption.scalars import list_numbers, list_texts
-from stubwright.diff.subsumption.violations import Group, is_named, make_names, matches, violate
+from stubwright.jsonschema.instances.likely import LONGEST, Likeness
+from stubwright.jsonschema.instances.parts import AT, EACH, NUMBER_KEYWORDS, TEXT_KEYWORDS, Part, is_valid
+from stubwright.jsonschema.instances.scalars import list_numbers, list_texts
+from stubwright.jsonschema.instances.violations import Group, is_named, make_names, matches, violate
+from stubwright.jsonschema.references import KEYWORDS
 from stubwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
@@ -32,7 +34,13 @@ _SOME: Final = 10
 """Values that are tried for one property or item."""
 
 _MANY: Final = 300
-"""Items and properties that an instance has at most."""
+"""Items and properties that an instance has at most; of likely ones, all that the steps allow."""
+
+_COMPARED: Final = 20
+"""Comparisons of likely items that are one step."""
+
+_CHARACTERS: Final = 100
+"""Characters of a likely text that are one step."""
 
 _REFUSED: Final = 10
 """Texts or numbers that do not fit, which together take one step."""
@@ -40,7 +48,7 @@ _REFUSED: Final = 10
 _EXCLUSIVE: Final = 6
 """Alternatives of `oneOf` of which a value must fit just one; of more, it is left to the judges."""
 
-_IN_PLACE: Final = frozenset({*REFERENCES, "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
+_IN_PLACE: Final = frozenset({*"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 _OBJECT: Final = frozenset(
     {"properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties"}
 )
@@ -99,13 +107,38 @@ class Search:
     is_cut: bool = False
     """Whether a search with more levels may find more."""
 
+    likeness: Likeness | None = None
+    is_weighed: bool = False
+    """Whether a value takes a step for each of its parts, so that none is larger than the steps allow."""
+
+    is_large: bool = False
+    """Whether a likely value was too large to be made."""
+
     _alike: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def _take(self) -> None:
         if self.steps <= 0:
+            self.is_large = True
             raise ExhaustedError
         self.budget.take()
         self.steps -= 1
+
+    def _weigh(self, value: Json) -> None:
+        """Take a step for each part of a value, and more for a long text."""
+        waiting = [value] if self.is_weighed else []
+        while waiting:
+            self._take()
+            part = waiting.pop()
+            if isinstance(part, dict | list):
+                waiting += part.values() if isinstance(part, dict) else part
+            elif isinstance(part, str):
+                for _ in range(len(part) // _CHARACTERS):
+                    self._take()
+
+    def _is_too_many(self, count: int) -> bool:
+        most = _MANY if self.likeness is None else self.steps
+        self.is_large = self.is_large or count > most
+        return count > most
 
     def values(self, group: Group, depth: int = 0) -> Iterator[Json]:
         """Yield values that are likely to fit all parts.
@@ -117,15 +150,16 @@ class Search:
             self.is_cut = True
             return
         names = (*dict.fromkeys(name for part in group for name in _find_names(part, 0)), *_EXTRA)
-        ways = self._expand(group, _Way(names))
+        ways = self._expand(group, _Way(names), depth)
         yield from _take_turns(self._make(way, depth, names) for way in ways)
 
-    def _some(self, group: Group, depth: int, most: int = _SOME) -> list[Json]:
-        return list(islice(self.values(group, depth), most))
+    def _some(self, group: Group, depth: int, most: int = _SOME) -> Choices:
+        made = islice(self.values(group, depth), most)
+        return Choices(made) if self.likeness is not None else Choices(iter(()), list(made))
 
     # What applies to the same value
 
-    def _expand(self, waiting: Iterable[Part], way: _Way) -> Iterator[Group]:
+    def _expand(self, waiting: Iterable[Part], way: _Way, depth: int) -> Iterator[Group]:
         """Yield the groups of plain schemas, one of which a value must fit."""
         self._take()
         pending = [*waiting]
@@ -138,12 +172,19 @@ class Search:
                 continue
             if not isinstance(part.schema, dict) or not part.schema:
                 continue
-            found = [part.follow(part.schema[keyword]) for keyword in REFERENCES if keyword in part.schema]
+            if any(part.schema is seen.schema and part.judge is seen.judge for seen in way.seen):
+                continue  # a circle of references, or two ways to the same schema
+            found = [
+                part.follow(part.schema[keyword])
+                for keyword in KEYWORDS
+                if keyword in part.schema.keys() & part.judge.dialect.keywords
+            ]
             pending += [target for target in found if target is not None]
             way = replace(way, followed=way.followed + len(found))
-            if way.followed > _FOLLOWED:
+            if way.followed > _FOLLOWED * (1 if self.likeness is None else _FOLLOWED):
                 return
             if part.judge.dialect.reference_hides_siblings and "$ref" in part.schema:
+                way = replace(way, seen=(*way.seen, part))
                 continue
             pending += [part.at(inner) for inner in part.get("allOf", ())]
             way = way.add(part)
@@ -156,7 +197,8 @@ class Search:
             return
         first, *rest = sorted(way.choices, key=len)
         left = replace(way, choices=tuple(rest))
-        yield from _take_turns(self._expand(option, left) for option in first)
+        options = first if self.likeness is None else self.likeness.order_options(first, depth)
+        yield from _take_turns(self._expand(option, left, depth) for option in options)
 
     def _contradicts(self, way: _Way) -> bool:
         """Tell whether the schema that was added last is the negation of another one, or the other way around."""
@@ -167,7 +209,7 @@ class Search:
         return any(self._is_same(inner, last) for inner in map(_get_negated, others) if inner is not None)
 
     def _is_same(self, one: Part, two: Part) -> bool:
-        if one.schema != two.schema or not same(one.schema, two.schema):  # the first is quicker
+        if one.schema != two.schema or _write(one.schema) != _write(two.schema):  # the first is quicker
             return False
         return one.judge is two.judge or not [*_list_references(one.schema)] or self._share(one, two)
 
@@ -176,7 +218,7 @@ class Search:
         key = (id(one.judge), id(two.judge))
         if key not in self._alike:
             roots = [
-                json.dumps([root.get(word) for word in ("$defs", "definitions")], sort_keys=True)
+                _write([root.get(word) for word in ("$defs", "definitions")])
                 for part in (one, two)
                 for root in [part.judge.schema if isinstance(part.judge.schema, dict) else {}]
             ]
@@ -193,25 +235,54 @@ class Search:
 
     def _make(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[Json]:
         self._take()
+        likeness = self.likeness
+        asserted = [part.schema for part in plain]
+        if likeness is not None:
+            yield from (value for value in likeness.list_suggested(asserted) if _fit(plain, value))
         fixed = next(
             (part for part in plain if not part.is_settled and ("const" in part.schema or "enum" in part.schema)), None
         )
         if fixed is not None:
             listed = [fixed.schema["const"]] if "const" in fixed.schema else fixed.schema["enum"]
-            yield from (value for value in listed if _fit(plain, value))
+            yield from (value for value in self._order(listed) if _fit(plain, value))
             return
         makers: Mapping[str, Callable[[], Iterator[Json]]] = {
             "object": lambda: self._make_objects(plain, depth, names),
             "array": lambda: self._make_arrays(plain, depth),
-            "string": lambda: self._make_scalars(plain, list_texts(_list_keywords(plain))),
-            "number": lambda: self._make_scalars(plain, list_numbers(_list_keywords(plain))),
+            "string": lambda: self._make_scalars(plain, self._list_texts(plain)),
+            "number": lambda: self._make_scalars(plain, self._list_numbers(plain, is_integer=False)),
             "integer": lambda: self._make_scalars(
-                plain, (int(value) for value in list_numbers(_list_keywords(plain)) if value == int(value))
+                plain, (int(value) for value in self._list_numbers(plain, is_integer=True) if value == int(value))
             ),
-            "boolean": lambda: self._make_scalars(plain, (True, False)),
+            "boolean": lambda: self._make_scalars(
+                plain, likeness.shuffle((True, False)) if likeness else (True, False)
+            ),
             "null": lambda: self._make_scalars(plain, (None,)),
         }
-        yield from _take_turns(makers[name]() for name in _find_types(plain))
+        types = _find_types(plain)
+        if likeness is not None and any("type" in schema for schema in asserted):
+            types = likeness.order_types(types, depth)
+        yield from _take_turns(makers[name]() for name in types)
+
+    def _order(self, values: Sequence[Json]) -> Sequence[Json]:
+        return values if self.likeness is None else self.likeness.shuffle(values)
+
+    def _list_texts(self, plain: Group) -> Iterator[str]:
+        if self.likeness is not None:
+            if self._is_too_long(plain):
+                return
+            yield from self.likeness.list_texts([part.schema for part in plain])
+        yield from list_texts(_list_keywords(plain))
+
+    def _list_numbers(self, plain: Group, *, is_integer: bool) -> Iterator[float]:
+        if self.likeness is not None:
+            yield from self.likeness.list_numbers([part.schema for part in plain], is_integer=is_integer)
+        yield from list_numbers(_list_keywords(plain))
+
+    def _is_too_long(self, plain: Group) -> bool:
+        least, _ = _find_limits(plain, "minLength", "maxLength")
+        self.is_large = self.is_large or least > LONGEST
+        return least > LONGEST
 
     def _make_scalars(self, plain: Group, candidates: Iterable[Json]) -> Iterator[Json]:
         given: set[tuple[type, Json]] = set()
@@ -222,19 +293,21 @@ class Search:
                 self._take()
             if fits:
                 given.add(key)
+                if isinstance(value, str):
+                    self._weigh(value)
                 yield value
 
     def _make_objects(self, plain: Group, depth: int, names: Sequence[str]) -> Iterator[dict[str, Json]]:
         least, most = _find_limits(plain, "minProperties", "maxProperties")
         needed = _close(plain, [name for part in plain for name in _to_names(part.get("required"))])
-        if len(needed) > min(most, _MANY) or least > _MANY:
+        if len(needed) > most or self._is_too_many(max(least, len(needed))):
             return
-        known: dict[str, list[Json]] = {}
+        known: dict[str, Choices] = {}
 
-        def give(name: str) -> list[Json]:
+        def give(name: str) -> Choices:
             if name not in known:
                 group = _find_property(plain, name)
-                known[name] = self._some(group, depth + 1) if group is not None else []
+                known[name] = self._some(group, depth + 1) if group is not None else Choices(iter(()))
             return known[name]
 
         optional = [name for name in names if name not in needed]
@@ -251,7 +324,7 @@ class Search:
             for name in (*optional, *numbered, *_make_more_names(plain, least)):
                 if len(filled) >= least:
                     break
-                if name not in filled and give(name) and len(_close(plain, [*filled, name])) <= len(filled) + 1:
+                if name not in filled and all(other in filled for other in _close(plain, [name])[1:]) and give(name):
                     filled[name] = give(name)[0]
             return filled if least <= len(filled) <= most else None
 
@@ -260,10 +333,31 @@ class Search:
             if not give(name):
                 return
             base[name] = give(name)[0]
-        for value in map(fill, _vary(base, needed, optional, give)):
+        varied = _vary(base, needed, optional, give)
+        if self.likeness is not None:
+            varied = chain(self._list_likely(plain, needed, most, depth, give), varied)
+        for value in map(fill, varied):
             self._take()
+            self._weigh(value)
             if value is not None and _fit(plain, value):
                 yield value
+
+    def _list_likely(
+        self, plain: Group, needed: Sequence[str], most: int, depth: int, give: Callable[[str], Choices]
+    ) -> Iterator[dict[str, Json]]:
+        """Yield objects with what they must have, and with as much as is wanted of the rest, in the schema's order."""
+        if self.likeness is None:
+            return
+        declared = dict.fromkeys(name for part in plain for name in part.get("properties") or ())
+        room = most - len(needed)
+        chosen: list[str] = []
+        for name in dict.fromkeys((*declared, *needed)):
+            is_needed = name in needed
+            if is_needed or (room > 0 and self.likeness.wants(depth) and give(name)):
+                chosen.append(name)
+                room -= not is_needed
+        for turn in range(_SOME):
+            yield {name: give(name)[turn] for name in chosen}
 
     def _make_arrays(self, plain: Group, depth: int) -> Iterator[list[Json]]:
         least, most = _find_limits(plain, "minItems", "maxItems")
@@ -271,29 +365,63 @@ class Search:
             part.at(part.schema["contains"])
             for part in plain
             if "contains" in part.schema
-            for _ in range(min(int(part.get("minContains", 1)), _MANY))
+            for _ in range(0 if self._is_too_many(part.get("minContains", 1)) else int(part.get("minContains", 1)))
         ]
         wanted = [index for part in plain for index in part.get(AT, {})]
         least = max(least, len(contained), *(index + 1 for index in wanted), 0)
         unique = any(part.get("uniqueItems") is True for part in plain)
-        given: dict[tuple[int, int], list[Json]] = {}
+        if self._is_too_many(least):
+            return
+        given: dict[tuple[int, int], Choices] = {}
         last = max([len(_split_items(part)[0]) for part in plain] + [index + 1 for index in wanted], default=0)
         sizes = [least, least + 1, least + 2, most, len(contained) + len(wanted), last]
-        for size in dict.fromkeys(size for size in sizes if least <= size <= min(most, _MANY)):
+        if self.likeness is not None:
+            sizes.insert(0, self.likeness.choose_size(least, most, last, depth))
+        largest = min(most, _MANY if self.likeness is None else _MANY + least)
+        for size in dict.fromkeys(size for size in sizes if least <= size <= largest):
+            if unique and self.likeness is not None and self._is_too_many(size * size // _COMPARED):
+                return
             for offset in dict.fromkeys((0, size - len(contained))):
-                choices: list[list[Json]] = []
+                choices: list[Choices] = []
                 for index in range(size):
                     inside = index - offset if 0 <= index - offset < len(contained) else -1
                     key = (min(index, last), inside)
                     if key not in given:
                         group = _find_item(plain, index)
                         group = (*group, contained[inside]) if inside >= 0 else group
-                        given[key] = self._some(group, depth + 1, max(_SOME, size if unique else 0))
+                        given[key] = self._some(group, depth + 1, max(_SOME, size if unique or self.likeness else 0))
                     choices.append(given[key])
                     if not given[key]:
                         break
                 else:
-                    yield from _vary_items(choices, unique=unique)
+                    for value in _vary_items(choices, unique=unique, is_likely=self.likeness is not None):
+                        self._weigh(value)
+                        yield value
+
+
+class Choices:
+    """Values for one place, each made when it is asked for."""
+
+    def __init__(self, waiting: Iterator[Json], made: Sequence[Json] = ()) -> None:
+        self._waiting = waiting
+        self._made = [*made]
+
+    def _has(self, count: int) -> bool:
+        self._made += islice(self._waiting, max(0, count - len(self._made)))
+        return len(self._made) >= count
+
+    def __bool__(self) -> bool:
+        return self._has(1)
+
+    def __getitem__(self, index: int) -> Json:
+        """Return a value; those that there are come again and again."""
+        return self._made[index if self._has(index + 1) else index % len(self._made)]
+
+    def slice(self, start: int = 0, end: int = 10**9) -> Iterator[Json]:
+        """Yield the values between two places."""
+        while start < end and self._has(start + 1):
+            yield self._made[start]
+            start += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +529,7 @@ def _find_names(part: Part, depth: int) -> Iterator[str]:
     """Yield names of properties that a schema knows, also those that it refers to or rejects."""
     if not isinstance(part.schema, dict) or depth > 4:
         return
-    schema = part.schema
+    schema = {key: value for key, value in part.schema.items() if key in part.judge.dialect.keywords}
     yield from schema.get("properties") or ()
     yield from _to_names(schema.get("required"))
     for pattern in schema.get("patternProperties") or ():
@@ -414,7 +542,7 @@ def _find_names(part: Part, depth: int) -> Iterator[str]:
         yield from schema.get(keyword) or ()
     inner = [part.at(schema[keyword]) for keyword in ("not", "if", "then", "else") if keyword in schema]
     inner += [part.at(each) for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword) or ()]
-    inner += [target for word in REFERENCES if word in schema for target in [part.follow(schema[word])] if target]
+    inner += [target for word in KEYWORDS if word in schema for target in [part.follow(schema[word])] if target]
     for each in inner:
         yield from _find_names(each, depth + 1)
 
@@ -460,20 +588,20 @@ def _find_property(plain: Group, name: str) -> Group | None:
 
 
 def _vary(
-    base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], give: Callable[[str], list[Json]]
+    base: dict[str, Json], needed: Sequence[str], optional: Sequence[str], give: Callable[[str], Choices]
 ) -> Iterator[dict[str, Json]]:
     """Yield the object, the same with one property changed or added, and with all."""
     yield base
     for name in needed:
-        yield from ({**base, name: value} for value in give(name)[1:])
+        yield from ({**base, name: value} for value in give(name).slice(1))
     for name in optional:
-        yield from ({**base, name: value} for value in give(name)[:4])
+        yield from ({**base, name: value} for value in give(name).slice(0, 4))
     full = {**base, **{name: give(name)[0] for name in optional if give(name)}}
     yield full
     for name in full:
         yield {key: value for key, value in full.items() if key != name}
     for turn in range(1, _SOME):
-        yield {name: give(name)[turn % len(give(name))] for name in full}
+        yield {name: give(name)[turn] for name in full}
 
 
 def _split_items(part: Part) -> tuple[Sequence[Json], Json]:
@@ -499,25 +627,33 @@ def _find_item(plain: Group, index: int) -> Group:
     return tuple(group)
 
 
-def _vary_items(choices: Sequence[Sequence[Json]], *, unique: bool) -> Iterator[list[Json]]:
-    """Yield the list of first choices, and the same with one item changed."""
+def _vary_items(choices: Sequence[Choices], *, unique: bool, is_likely: bool) -> Iterator[list[Json]]:
+    """Yield the list of first choices, and the same with one item changed; a likely list has different items."""
+    diagonal = (choice[index] for index, choice in enumerate(choices))
+    if is_likely and not unique:
+        yield [*diagonal]
     base: list[Json] = []
-    for choice in choices:
+    for index, choice in enumerate(choices):
         value = choice[0]
         if unique:
-            value = next((each for each in choice if not any(are_equal(each, other) for other in base)), value)
+            ordered = chain(choice.slice(index if is_likely else 0), choice.slice(0, index if is_likely else 0))
+            value = next((each for each in ordered if not any(are_equal(each, other) for other in base)), value)
         base.append(value)
     yield base
-    if not unique:
-        yield [choice[index % len(choice)] for index, choice in enumerate(choices)]
+    if not is_likely and not unique:
+        yield [*diagonal]
     for index, choice in enumerate(choices[:3]):
-        for value in choice[1:]:
+        for value in choice.slice(1):
             yield [*base[:index], value, *base[index + 1 :]]
+
+
+def _write(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _list_references(schema: Any) -> Iterator[str]:
     if isinstance(schema, dict):
-        yield from (schema[word] for word in REFERENCES if isinstance(schema.get(word), str))
+        yield from (schema[word] for word in KEYWORDS if isinstance(schema.get(word), str))
         for inner in schema.values():
             yield from _list_references(inner)
     elif isinstance(schema, list):

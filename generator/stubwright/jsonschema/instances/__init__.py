@@ -1,0 +1,85 @@
+"""Values that a schema accepts, for a seed.
+
+Takes a schema as it goes on the wire; gives a JSON value that looks like one of its own: an example of the schema if
+there is one, otherwise one made from its types and bounds. `search` makes it, as it makes the instances that `diff`
+looks for; `likely` says what it looks like. Each value is checked with the validator that servers use before it is
+given. The same seed gives the same value, under any hash seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice, repeat
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.jsonschema.instances.likely import LONGEST, Likeness
+from stubwright.jsonschema.instances.parts import Judge, Part
+from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
+from stubwright_runtime.schema.validation import Validator
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+MOST: Final = 20_000
+"""Steps that a search may take: a value, a property, or some characters each; all have half as many again."""
+
+_KINDS: Final = ((True, False, MOST, 20), (False, False, MOST, 20), (False, True, MOST // 40, 20))
+"""Searches, the later ones bolder: whether they prefer examples and whole objects, whether they leave out all that is
+optional, steps, and how many there are."""
+
+_TRIES: Final = 10
+"""Values that are tried of each search."""
+
+_LEVELS: Final = 40
+_LEVELS_WITHOUT_LIKENESS: Final = (2, 6)
+
+
+class UnmakeableError(Exception):
+    """No value was found that the schema accepts; the text says why."""
+
+
+class TooLargeError(UnmakeableError):
+    """Those that were tried are too large to be made."""
+
+
+def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
+    """Return a value that the schema accepts.
+
+    Args:
+        schema: The schema, with all that it refers to.
+        seed: What the value depends on beside the schema.
+        formats: Whether `format` is asserted.
+
+    Raises:
+        UnmakeableError: None was found.
+        ValueError: It is no schema.
+    """
+    validator = Validator(schema, formats=formats)
+    whole = Part(schema, Judge(schema, "assert" if formats else "annotate"))
+    is_large = False
+    for search in _list_searches(seed):
+        for value in islice(_list_values(whole, search), _TRIES):
+            if not validator.find_errors(value):
+                return value
+        is_large = is_large or search.is_large
+    if is_large:
+        raise TooLargeError(f"it asks for more than {MOST:,} values, or for a text of more than {LONGEST:,} characters")
+    raise UnmakeableError("none of the tried values is valid")
+
+
+def _list_searches(seed: str) -> Iterator[Search]:
+    budget = Budget(MOST + MOST // 2)
+    kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in _KINDS)
+    for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
+        likeness = Likeness(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
+        yield Search(steps, _LEVELS, Budget(steps) if is_bare else budget, likeness=likeness, is_weighed=True)
+    for levels in _LEVELS_WITHOUT_LIKENESS:
+        yield Search(MOST // 10, levels, Budget(MOST // 10), is_weighed=True)
+
+
+def _list_values(whole: Part, search: Search) -> Iterator[Json]:
+    try:
+        yield from search.values((whole,))
+    except (ExhaustedError, RecursionError):
+        return

@@ -1,0 +1,170 @@
+"""The likely look of values: words, numbers between their bounds, and everything that an object may have.
+
+Takes the keywords that a value must fit, and a source of chance; gives candidates, which a validator sorts out. Equal
+sources give equal candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+
+from stubwright.jsonschema.formats import FORMATS, WORDS
+from stubwright.jsonschema.instances.scalars import find_common_multiple, list_made
+from stubwright.jsonschema.references import KEYWORDS
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+
+_Item = TypeVar("_Item")
+
+LONGEST: Final = 1_000_000
+"""Characters that a text may have."""
+
+_DEEP: Final = 5
+"""The depth from which optional parts are left out, so that recursion ends."""
+
+_SAMPLES: Final = 1_000
+"""Candidates for one text or number."""
+
+_MORE: Final = 2
+"""Items that a list has at most beside those that it must have."""
+
+_SPAN: Final = 100
+"""Steps between the smallest and the largest number where there is no bound."""
+
+_OPEN: Final = frozenset({*KEYWORDS, "properties", "items", "allOf", "anyOf", "oneOf", "prefixItems"})
+"""Keywords of a schema that holds others, so that it may go on for ever."""
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What decides where a search may choose.
+
+    With `is_exemplary`, examples, defaults and everything optional are preferred; otherwise chance decides. With
+    `is_bare`, everything optional is left out.
+    """
+
+    chance: Random
+    is_exemplary: bool = False
+    is_bare: bool = False
+
+    def wants(self, depth: int) -> bool:
+        """Tell whether something optional is to be there."""
+        return not self.is_bare and depth <= _DEEP and (self.is_exemplary or self.chance.random() < 0.5)
+
+    def shuffle(self, items: Sequence[_Item]) -> list[_Item]:
+        """Return the items in an order of chance."""
+        return self.chance.sample(items, len(items))
+
+    def order_types(self, names: Sequence[str], depth: int) -> list[str]:
+        """Return types in the order in which they are tried: `null` last, but first where it ends a recursion."""
+        shuffled = self.shuffle(names)
+        if depth > _DEEP:
+            return sorted(shuffled, key=lambda name: name != "null")
+        return sorted(shuffled, key=lambda name: name == "null") if self.is_exemplary else shuffled
+
+    def order_options(self, options: Sequence[Sequence[Any]], depth: int) -> list[Any]:
+        """Return alternatives in the order in which they are tried: where they are deep, those first that end there."""
+        shuffled = self.shuffle(options)
+        return sorted(shuffled, key=lambda parts: any(map(_is_open, parts))) if depth > _DEEP else shuffled
+
+    def list_suggested(self, schemas: Sequence[Mapping[str, Any]]) -> Iterator[Json]:
+        """Yield examples in an order of chance, or defaults."""
+        for schema in schemas if self.is_exemplary else ():
+            examples = schema.get("examples")
+            yield from self.shuffle(examples) if isinstance(examples, list) else ()
+            if "default" in schema and "const" not in schema and "enum" not in schema:
+                yield schema["default"]
+
+    def choose_size(self, least: int, most: int, placed: int, depth: int) -> int:
+        """Return a size for a list whose first items, so many, have schemas of their own."""
+        if depth > _DEEP or self.is_bare or not (self.is_exemplary or self.chance.random() < 0.7):
+            return least
+        wanted = max(least, 1, placed if self.is_exemplary else 0)
+        return min(wanted if placed else self.chance.randint(wanted, max(wanted, least + _MORE)), most)
+
+    def list_texts(self, keywords: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield texts that patterns or formats ask for; otherwise words, as many as the length takes."""
+        least = max((int(one["minLength"]) for one in keywords if is_number(one.get("minLength"))), default=0)
+        most = min((int(one["maxLength"]) for one in keywords if is_number(one.get("maxLength"))), default=LONGEST)
+        for one in keywords:
+            if isinstance(one.get("pattern"), str) or one.get("format") in FORMATS:
+                yield from (text for text in list_made(one, self.chance, _SAMPLES // 10) if least <= len(text) <= most)
+                return
+        for number in range(_SAMPLES):
+            if any(one.get("contentEncoding") == "base64" for one in keywords):
+                length = min(max(least + 2, 8), max(most, 0)) // 4 * 4
+                yield b64encode(self.chance.randbytes(length // 4 * 3)).decode()
+                continue
+            words = [self.chance.choice(WORDS) for _ in range(1 + number // len(WORDS) ** 2)]
+            length = sum(map(len, words)) + len(words) - 1
+            while length < least:
+                words.append(self.chance.choice(WORDS))
+                length += 1 + len(words[-1])
+            yield " ".join(words)[:most]
+
+    def list_numbers(self, keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Iterator[float]:
+        """Yield numbers between the bounds; without one, from a hundred steps."""
+        step = _find_step(keywords, is_integer=is_integer)
+        low, high = _find_limits(keywords, step)
+        first, last = math.ceil(low / step), math.floor(high / step)
+        for _ in range(_SAMPLES if first <= last else 0):
+            value = self.chance.randint(first, last) * step
+            if is_integer or (value.denominator == 1 and value > 2**53):
+                yield int(value)
+            elif abs(value) < 2**1023:
+                yield float(value)
+
+
+def _is_open(part: Any) -> bool:
+    return isinstance(part.schema, dict) and not _OPEN.isdisjoint(part.schema)
+
+
+def _find_step(keywords: Sequence[Mapping[str, Any]], *, is_integer: bool) -> Fraction:
+    """Return how far the values lie apart that a number may have: fine enough for several between its bounds."""
+    named = [to_fraction(one["multipleOf"]) for one in keywords if is_number(one.get("multipleOf"))]
+    steps = [*(step for step in named if step > 0), *([Fraction(1)] if is_integer else [])]
+    if steps:
+        return find_common_multiple(steps)
+    step = Fraction(1, 10)
+    low, high = _find_limits(keywords, Fraction(0))
+    while low < high < low + 4 * step:
+        step /= 10
+    return step
+
+
+def _find_limits(keywords: Sequence[Mapping[str, Any]], step: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the smallest and the largest value that a number may have."""
+    low = max(_list_bounds(keywords, "minimum", "exclusiveMinimum", step), default=None)
+    high = min(_list_bounds(keywords, "maximum", "exclusiveMaximum", -step), default=None)
+    span = _SPAN * step
+    if low is None:
+        return (Fraction(0), span) if high is None else (min(Fraction(0), high - span), high)
+    return low, low + span if high is None else high
+
+
+def _list_bounds(
+    keywords: Sequence[Mapping[str, Any]], name: str, exclusive: str, step: Fraction
+) -> Iterator[Fraction]:
+    """Yield bounds, moved inwards by a step where they are excluded."""
+    for one in keywords:
+        if is_number(one.get(name)):
+            yield to_fraction(one[name]) + (step if one.get(exclusive) is True else 0)  # draft-04
+        if is_number(one.get(exclusive)):
+            yield to_fraction(one[exclusive]) + step
+
+
+def to_fraction(value: float) -> Fraction:
+    """Return the number as it is written."""
+    return Fraction(value) if isinstance(value, int) else Fraction(str(value))
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Tell whether a value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
