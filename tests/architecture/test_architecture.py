@@ -24,7 +24,7 @@ LAYERS = (
     ("incremental",),
     ("project",),
     ("importers",),
-    ("diff", "mock", "docs", "serving"),
+    ("diff", "mock", "docs", "serving", "publishing"),
     ("workbench",),
     ("calling", "contract_tests"),
     ("commands",),

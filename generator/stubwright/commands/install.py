@@ -12,7 +12,7 @@ from stubwright.commands.shared.console import Printer, UsageError, err, out
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from stubwright import ir
     from stubwright.project.clients.configuration import Entry
@@ -164,6 +164,8 @@ def _report_risks(arguments: argparse.Namespace, entry: Entry, start: Launch, fi
 
 def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[str, str]) -> None:
     """Print what the local user, who has no token, lacks for parts of the server."""
+    from stubwright.project.variables import list_variables
+
     needed = dict.fromkeys(
         scope
         for scopes in (
@@ -175,11 +177,9 @@ def _note_local_needs(manifest: ir.Manifest, start: Launch, variables: Mapping[s
     if needed and not start.scopes:
         options = " ".join(f"--local-scope {scope}" for scope in needed)
         err(f"note: what needs scopes is not there for the user without {options}")
-    tools: Sequence[Mapping[str, Any]] = manifest.document["tools"]
-    sources = [binding for tool in tools for binding in (tool.get("stubwright") or {}).get("bind", {}).values()]
-    for name in dict.fromkeys(binding["local"]["env"] for binding in sources if "local" in binding):
-        if name not in variables:
-            err(f"note: some tools take an argument from the environment; --env {name} sets it")
+    for variable in list_variables(manifest.document):
+        if variable.kind == "argument" and variable.name not in variables:
+            err(f"note: some tools take an argument from the environment; --env {variable.name} sets it")
 
 
 def _read_variables(arguments: argparse.Namespace) -> dict[str, str]:

@@ -219,7 +219,7 @@ CODES = _table(
     ("SW428", "warning", "A handwritten module uses a name that its package does not have."),
     ("SW429", "warning", "A handler uses an attribute that its context does not have."),
     ("SW430", "warning", "An `async def` handler calls what holds the event loop."),
-    ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong."),
+    ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong, or does not fit what is published."),
     ("SW411", "warning", "The project does not depend on what its server needs."),
     ("SW413", "warning", "The project and its server have different versions."),
 )

@@ -19,7 +19,7 @@ from stubwright.compile import old_name
 from stubwright.diagnostics import Diagnostic, Span
 
 FILE = "pyproject.toml"
-_KEYS = {"manifests", "output", "handlers", "runtime"}
+_KEYS = {"manifests", "output", "handlers", "runtime", "publish"}
 RUNTIMES = ("installed", "vendored")
 """Where packages may have their runtime from; first what holds where nothing is said."""
 
@@ -86,11 +86,11 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     if table is None:
         old = tool.get(old_name.NAME) if isinstance(tool, dict) else None
         if isinstance(old, dict) and "manifests" in old and old.keys() <= _KEYS:  # another project has that name, too
-            keys = _Keys(file, text, f"tool.{old_name.NAME}")
+            keys = Keys(file, text, f"tool.{old_name.NAME}")
             words = f"`[tool.{old_name.NAME}]` is called `[tool.stubwright]` now"
             return None, [Diagnostic("SW107", words, keys.span(), "rename the table")]
         return None, []
-    keys = _Keys(file, text, "tool.stubwright")
+    keys = Keys(file, text, "tool.stubwright")
     problems = list(_problems(table, keys))
     if problems:
         return None, problems
@@ -110,7 +110,7 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     if problems:
         return None, problems
     output = _relative(folder / table["output"]) if "output" in table else None
-    listed = _Keys(file, text, "project").span("dependencies")
+    listed = Keys(file, text, "project").span("dependencies")
     folders = tuple(_relative(folder / path) for path in table.get("handlers", HANDLERS))
     patterns = tuple(table.get("manifests", ()))
     is_vendored = table.get("runtime") == "vendored"
@@ -173,7 +173,7 @@ def _with_extras(name: str, extras: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Keys:
+class Keys:
     """Where the keys of one table stand in the text; TOML's own reader does not tell."""
 
     file: str
@@ -194,7 +194,7 @@ class _Keys:
         return header
 
 
-def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
+def _problems(table: object, keys: Keys) -> Iterable[Diagnostic]:
     if not isinstance(table, dict):
         yield Diagnostic("SW410", "`tool.stubwright` must be a table", keys.span())
         return
@@ -203,7 +203,7 @@ def _problems(table: object, keys: _Keys) -> Iterable[Diagnostic]:
             "SW410",
             f"unknown key `{key}` in `[tool.stubwright]`",
             keys.span(key),
-            help="its keys are `manifests`, `output`, `handlers` and `runtime`",
+            help="its keys are `manifests`, `output`, `handlers`, `runtime` and `publish`",
         )
     manifests = table.get("manifests", [])
     if not isinstance(manifests, list) or not all(isinstance(item, str) and item for item in manifests):

@@ -26,6 +26,7 @@ from stubwright.compile.syntax import yamlwriter
 from stubwright.project import build, moving, wheels
 from stubwright.project.files import disk, lock, tree
 from stubwright.project.handwritten import handlers as handwritten
+from stubwright.project.variables import Variable, list_variables
 from stubwright.pycode import Code, Name, code, join, trusted
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def _start_from(origin: Origin, folder: Path, values: Mapping[str, Any]) -> dict
     bodies = [_body(method) if origin.old is None else moving.body(method, origin.old) for method in methods]
     return {
         "calls": checked.manifest.calls,
-        "variables": _variables(checked.manifest.document.get("apis") or {}),
+        "variables": _describe_variables(checked.manifest.document),
         "handler_imports": [*map(Name, sorted(used.union(*(body.names for body in bodies))))],
         "methods": [
             {
@@ -248,33 +249,26 @@ def _quoted(text: str) -> Code:
     return trusted(f"`{''.join(char if char.isprintable() and char != '`' else '?' for char in text)}`")
 
 
-def _variables(apis: Mapping[str, Any]) -> list[tuple[Code, Code]]:
+def _describe_variables(document: Mapping[str, Any]) -> list[tuple[Code, Code]]:
     """Return the variables of the environment that the server reads, and what each is, as Markdown."""
-    variables: dict[str, Code] = {}
-    for name, api in apis.items():
-        if "baseUrlEnv" in api:
-            base = api.get("baseUrl")
-            there = code(", by default {}", _quoted(base)) if base else code("; it must be set")
-            variables[api["baseUrlEnv"]] = code("where {} is{}", _quoted(name), there)
-        for part, variable in (api.get("variables") or {}).items():
-            variables[variable["env"]] = code(
-                "{} in the URL of {}, by default {}", *map(_quoted, (part, name, variable["default"]))
-            )
-        for auth in (api.get("auth") or {}).values():
-            for key, what in (("env", _TOKEN if auth["type"] in ("bearer", "oauth2") else _KEY), *_LOGIN):
-                if key in auth:
-                    variables[auth[key]] = code("the {} for {}", what, _quoted(name))
-    return [(_quoted(name), what) for name, what in variables.items()]
+    return [(_quoted(variable.name), _describe_variable(variable)) for variable in list_variables(document)]
 
 
-_TOKEN, _KEY = code("token"), code("key")
-_LOGIN = (
-    ("usernameEnv", code("user name")),
-    ("passwordEnv", code("password")),
-    ("clientIdEnv", code("client id")),
-    ("clientSecretEnv", code("client secret")),
-    ("refreshTokenEnv", code("refresh token")),
-)
+def _describe_variable(variable: Variable) -> Code:
+    owner = _quoted(variable.owner)
+    match variable.kind:
+        case "address":
+            default = variable.default
+            there = code(", by default {}", _quoted(default)) if default else code("; it must be set")
+            return code("where {} is{}", owner, there)
+        case "part":
+            default = variable.default or ""
+            return code("{} in the URL of {}, by default {}", _quoted(variable.what), owner, _quoted(default))
+        case "credential":
+            return code("the {} for {}", trusted(variable.what), owner)
+        case "argument":
+            return code("{} of {}, for the local user", _quoted(variable.what), owner)
+
 
 _MANIFEST = """# What the server offers. After a change: stubwright generate
 # Its tools were imported into {imported}; what you add to them stands here, under `overlay`, so that they can be

@@ -72,7 +72,10 @@ def _reads_or_destroys(tool: Listed) -> Found:
     values = [annotations.get(name) for name in ("readOnlyHint", "destructiveHint")]
     if True not in values and isinstance(values[1], bool):
         what = "changes something, and is not `destructiveHint: true`"
-        yield ("annotations", "destructiveHint"), what, "say `destructiveHint: true` if it changes what was there before"
+        yield (
+            "annotations",
+            "destructiveHint",
+        ), what, "say `destructiveHint: true` if it changes what was there before"
 
 
 def _annotations(tool: Listed) -> Mapping[str, Any]:

@@ -1,0 +1,143 @@
+"""`stubwright publish`: what a registry, a directory and users get of a server, made and compared; nothing is sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stubwright.commands.shared import inputs as works
+from stubwright.commands.shared import launching
+from stubwright.commands.shared.console import Printer, UsageError, out, reason
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+    from stubwright import ir
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.project.config import Project
+    from stubwright.publishing.settings import Publication
+
+_FIX = "run `stubwright publish`"
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    publish = verbs.add_parser(
+        "publish",
+        help="write what the MCP registry and clients get of a server, and say what to run; nothing is sent",
+        epilog="[tool.stubwright.publish] in pyproject.toml has the server's name in the registry.",
+    )
+    works.options(publish)
+    publish.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if anything is not as it should be"
+    )
+    publish.add_argument("--bundle", metavar="FILE", help="also write a bundle for desktop clients, such as shop.mcpb")
+    publish.set_defaults(verb=_publish, strict=False)
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    from stubwright.project import config
+    from stubwright.publishing import links, listing, ownership, settings
+
+    printer = Printer(arguments.format, strict=False)
+    work = works.of(arguments, printer)
+    project, problems = config.find()
+    printer.add(problems)
+    if work is None or problems:
+        return printer.close()
+    if project is None:
+        raise UsageError("publish works on a project: there is no pyproject.toml with [tool.stubwright]")
+    path = launching.manifest(work)
+    manifest = launching.server(work, printer)
+    if manifest is None:
+        return printer.close()
+    from stubwright.compile import pipeline
+    from stubwright.project.files import disk
+
+    printer.add((), pipeline.compile_manifest(path, disk.Disk()).documents)
+    publication = settings.read(project.file, Path(project.file).read_text("utf-8"))
+    if isinstance(publication, list):
+        printer.add(publication)
+        return printer.close()
+    found = [
+        *listing.find_problems(manifest, publication, path),
+        *ownership.find_problems(project.folder, publication),
+    ]
+    printer.add(found)
+    if found:  # what is made of what is wrong would be wrong
+        return printer.close()
+    text = json.dumps(listing.make(manifest, publication), ensure_ascii=False, indent=2) + "\n"
+    try:
+        printer.add(_write(project.folder / listing.FILE, text, printer, check=arguments.check))
+        if arguments.bundle and not arguments.check:
+            _write_bundle(Path(arguments.bundle), project, manifest, publication, printer)
+    except OSError as error:
+        raise UsageError(f"cannot write: {reason(error)}") from error
+    if not arguments.check:
+        out("\nFor the README:\n\n" + "".join(f"{line}\n" for line in links.list_links(manifest, publication)))
+        out("\nTo publish this version, run:\n\n" + "".join(f"{line}\n" for line in _list_steps(publication)))
+    return printer.close()
+
+
+def _write(path: Path, text: str, printer: Printer, *, check: bool) -> Iterator[Diagnostic]:
+    """Write a file that is not as it should be; only report it with `check`."""
+    from stubwright.diagnostics import Diagnostic, Place
+    from stubwright.project.files import disk
+
+    shown = path.as_posix()
+    before = disk.text(path)
+    if before == text:
+        printer.say(f"{shown}: up to date")
+    elif check:
+        what = "this file is missing" if before is None else "this file does not say what the project says"
+        yield Diagnostic("SW407", what, Place(shown), _FIX)
+    else:
+        disk.create(path, text)
+        printer.say(f"{shown}: written")
+
+
+def _write_bundle(
+    path: Path, project: Project, manifest: ir.Manifest, publication: Publication, printer: Printer
+) -> None:
+    from stubwright.project.files import disk
+    from stubwright.publishing import bundle
+
+    names = _list_bundled(project, manifest, publication)
+    module = next(name for name in names if name.endswith(manifest.package))
+    value = bundle.make_manifest(manifest, publication, f"{module}/__main__.py")
+    disk.write(path, bundle.pack(project.folder, bundle.list_files(project.folder, names), value))
+    printer.say(f"{path.as_posix()}: written")
+
+
+def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publication) -> Mapping[str, None]:
+    """Return what of a project runs its server: files and folders, relative to the project. Raises UsageError."""
+    from stubwright.project.files import disk
+
+    here = project.folder.resolve()
+    folders = [project.output or "generated", *project.handlers]
+    wanted = [manifest.package, *([manifest.handlers.partition(":")[0].partition(".")[0]] if manifest.handlers else [])]
+    names = dict.fromkeys(["pyproject.toml", *([publication.readme] if publication.readme else [])])
+    for module in wanted:
+        found = disk.find_module(module, [str(project.folder / folder) for folder in folders])
+        if found is None:
+            raise UsageError(
+                f"`{module}` is not in {', '.join(f'`{folder}`' for folder in folders)}; run `stubwright generate`"
+            )
+        whole = found.parent if found.name == "__init__.py" else found
+        names[whole.resolve().relative_to(here).as_posix()] = None
+    for name in ("wheels", "LICENSE", "uv.lock"):
+        if (project.folder / name).exists():
+            names[name] = None
+    return names
+
+
+def _list_steps(publication: Publication) -> Iterator[str]:
+    if publication.is_indexed:
+        yield "python -m build && python -m twine upload dist/*"
+    if publication.image:
+        image = f"{publication.image}:{publication.version}"
+        yield f"docker build -t {image} . && docker push {image}"
+    host = "github" if publication.name.startswith("io.github.") else "dns"
+    yield f"mcp-publisher login {host} && mcp-publisher publish"

@@ -1,0 +1,88 @@
+"""The variables of the environment that a server reads, as its manifest names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Kind: TypeAlias = Literal["address", "part", "credential", "argument"]
+"""What a variable has: the address of an API, a part of it, a credential for it, or an argument of a tool."""
+
+_LOGIN: Final = {
+    "usernameEnv": ("user name", False),
+    "passwordEnv": ("password", True),
+    "clientIdEnv": ("client id", False),
+    "clientSecretEnv": ("client secret", True),
+    "refreshTokenEnv": ("refresh token", True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable.
+
+    Attributes:
+        name: Its name.
+        kind: What it has.
+        what: Which part, credential or argument it is; empty for an address.
+        owner: The API, or the tool.
+        is_secret: Whether its value is.
+        default: What counts without it; None if it must be set.
+    """
+
+    name: str
+    kind: Kind
+    what: str
+    owner: str
+    is_secret: bool = False
+    default: str | None = None
+
+    @property
+    def description(self) -> str:
+        """What it is, in words."""
+        match self.kind:
+            case "address":
+                return f"The address of {self.owner}"
+            case "part":
+                return f"{self.what} in the address of {self.owner}"
+            case "credential":
+                return f"The {self.what} for {self.owner}"
+            case "argument":
+                return f"{self.what} of {self.owner}"
+
+
+def list_variables(document: Mapping[str, Any]) -> tuple[Variable, ...]:
+    """Return what a server reads, each variable once.
+
+    Args:
+        document: The resolved manifest.
+    """
+    found: dict[str, Variable] = {}
+    for variable in (*_list_of_apis(document.get("apis") or {}), *_list_bound(document.get("tools") or ())):
+        found.setdefault(variable.name, variable)
+    return tuple(found.values())
+
+
+def _list_of_apis(apis: Mapping[str, Any]) -> Iterator[Variable]:
+    for name, api in apis.items():
+        if "baseUrlEnv" in api:
+            yield Variable(api["baseUrlEnv"], "address", "", name, default=api.get("baseUrl"))
+        for part, variable in (api.get("variables") or {}).items():
+            yield Variable(variable["env"], "part", part, name, default=variable["default"])
+        for auth in (api.get("auth") or {}).values():
+            if "env" in auth:
+                what = "token" if auth["type"] in ("bearer", "oauth2") else "key"
+                yield Variable(auth["env"], "credential", what, name, is_secret=True)
+            for key, (what, is_secret) in _LOGIN.items():
+                if key in auth:
+                    yield Variable(auth[key], "credential", what, name, is_secret)
+
+
+def _list_bound(tools: Any) -> Iterator[Variable]:
+    for tool in tools:
+        for argument, binding in ((tool.get("stubwright") or {}).get("bind") or {}).items():
+            if "local" in binding:
+                yield Variable(binding["local"]["env"], "argument", argument, tool["name"])

@@ -1,0 +1,132 @@
+"""What `pyproject.toml` says of a server that is published: `[project]`, and `[tool.stubwright.publish]`.
+
+Takes the text of the file; gives a `Publication`, or diagnostics with the places in it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stubwright.diagnostics import Diagnostic
+from stubwright.project.config import Keys
+
+TABLE: Final = "tool.stubwright.publish"
+_KEYS: Final = ("name", "description", "url", "image", "index")
+_NAME: Final = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?")
+"""How the registry calls servers: a domain in reverse, a slash, a name (server.schema.json, `name`)."""
+
+_IMAGE: Final = re.compile(r"[a-z0-9.-]+\.[a-z]+/[a-z0-9._/-]+")
+_LONGEST_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What is published.
+
+    Attributes:
+        name: What the registry calls the server, such as `io.github.acme/shop`.
+        distribution: The project's name on a package index.
+        version: The project's version.
+        description: What the server is, in a line, in place of the manifest's; None if the table has none.
+        url: Where the server answers over HTTP; None if nowhere.
+        image: Its container image without a tag; None if there is none.
+        is_indexed: Whether the distribution is on PyPI.
+        readme: The file that the package index shows; None if there is none.
+        script: The command that the distribution installs; None if there is none.
+        author: Who made it.
+        license: Its license (SPDX); None if none is named.
+        repository: Where its sources are; None if that is not said.
+        python: The versions of Python that it takes.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    description: str | None
+    url: str | None
+    image: str | None
+    is_indexed: bool
+    readme: str | None
+    script: str | None
+    author: str
+    license: str | None
+    repository: str | None
+    python: str
+
+
+def read(file: str, text: str) -> Publication | list[Diagnostic]:
+    """Return what a `pyproject.toml` says, or what is wrong with it.
+
+    Args:
+        file: Its path, for places.
+        text: Its text, which is TOML.
+    """
+    value = tomllib.loads(text)
+    project: Mapping[str, Any] = value.get("project") or {}
+    table = value["tool"]["stubwright"].get("publish")
+    scripts = [*(project.get("scripts") or {})]
+    problems = [*_find_problems(table, Keys(file, text, TABLE)), *_find_lacking(project, Keys(file, text, "project"))]
+    if not problems and table.get("index", True) and project["name"] not in scripts:
+        message = f"no command is called `{project['name']}`, which clients start with uvx"
+        fix = "give a script the distribution's name, or write `index = false` if it is not on PyPI"
+        problems.append(Diagnostic("SW410", message, Keys(file, text, "project.scripts").span(), fix))
+    if problems:
+        return problems
+    urls: Mapping[str, str] = project.get("urls") or {}
+    sources = [url for name, url in urls.items() if name.lower() in ("repository", "source", "source code", "github")]
+    authors = [author["name"] for author in project.get("authors") or () if "name" in author]
+    readme = project.get("readme")
+    license_ = project.get("license")
+    return Publication(
+        name=table["name"],
+        distribution=project["name"],
+        version=project["version"],
+        description=table.get("description"),
+        url=table.get("url"),
+        image=table.get("image"),
+        is_indexed=table.get("index", True),
+        readme=readme if isinstance(readme, str) else None,
+        script=project["name"] if project["name"] in scripts else next(iter(scripts), None),
+        author=", ".join(authors) or table["name"].partition("/")[0],
+        license=license_ if isinstance(license_, str) else None,
+        repository=sources[0] if sources else None,
+        python=project.get("requires-python", ">=3.11"),
+    )
+
+
+def _find_problems(table: object, keys: Keys) -> Iterator[Diagnostic]:
+    if not isinstance(table, dict):
+        fix = f'write `[{TABLE}]` with `name = "io.github.OWNER/NAME"`'
+        yield Diagnostic(
+            "SW410", f"there is no `[{TABLE}]`, which says what the registry calls the server", keys.span(), fix
+        )
+        return
+    for key in sorted(set(table) - {*_KEYS}):
+        known = ", ".join(f"`{name}`" for name in _KEYS)
+        yield Diagnostic("SW410", f"unknown key `{key}` in `[{TABLE}]`", keys.span(key), help=f"its keys are {known}")
+    name = table.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        fix = "write a domain of yours in reverse, a slash and a name, such as `io.github.acme/shop`"
+        yield Diagnostic("SW410", f"`name` in `[{TABLE}]` is no name of the registry", keys.span("name"), fix)
+    for key in ("description", "url", "image"):
+        if key in table and not isinstance(table[key], str):
+            yield Diagnostic("SW410", f"`{key}` in `[{TABLE}]` must be a text", keys.span(key))
+    if isinstance(table.get("url"), str) and not re.fullmatch(r"https://[^\s/]+/\S*", table["url"]):
+        fix = "write the whole address of its endpoint, such as `https://shop.example.com/mcp`"
+        yield Diagnostic("SW410", f"`url` in `[{TABLE}]` is no address that others reach", keys.span("url"), fix)
+    if isinstance(table.get("image"), str) and not _IMAGE.fullmatch(table["image"]):
+        fix = "write it with its registry and without a tag, such as `ghcr.io/acme/shop`"
+        yield Diagnostic("SW410", f"`image` in `[{TABLE}]` is no name of an image", keys.span("image"), fix)
+    if not isinstance(table.get("index", True), bool):
+        yield Diagnostic("SW410", f"`index` in `[{TABLE}]` must be true or false", keys.span("index"))
+
+
+def _find_lacking(project: Mapping[str, Any], keys: Keys) -> Iterator[Diagnostic]:
+    for key in ("name", "version"):
+        if not isinstance(project.get(key), str):
+            message = f"`[project]` has no `{key}`, by which the server is published"
+            yield Diagnostic("SW410", message, keys.span(key), f"write `{key}` there; one that is computed is not read")

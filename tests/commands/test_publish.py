@@ -1,0 +1,142 @@
+"""`stubwright publish`: what registries and clients get fits the project; what is altered alone is caught."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from command_line import stubwright
+
+PYPROJECT = """\
+[project]
+name = "shop-mcp"
+version = "1.2.0"
+readme = "README.md"
+urls = {Repository = "https://github.com/acme/shop"}
+
+[project.scripts]
+shop-mcp = "shop_mcp.__main__:run"
+
+[tool.stubwright]
+manifests = ["shop.yaml"]
+
+[tool.stubwright.publish]
+name = "io.github.acme/shop"
+url = "https://shop.example.com/mcp"
+image = "ghcr.io/acme/shop"
+"""
+MANIFEST = """\
+stubwright: 1
+server: {name: shop, version: 1.2.0, title: Tea shop, description: Sells tea.}
+python: {package: shop_mcp, handlers: "shop:Shop"}
+auth: {issuer: "https://auth.example.com", audience: "https://shop.example.com/mcp"}
+apis: {stock: {baseUrl: "https://stock.example.com", baseUrlEnv: STOCK, auth: {main: {type: bearer, env: TOKEN}}}}
+tools:
+  - name: orders
+    description: Lists orders.
+    inputSchema: {type: object, properties: {member: {type: string}}}
+    stubwright: {bind: {member: {claim: sub, local: {env: MEMBER}}}}
+"""
+README = "# Shop\n<!-- mcp-name: io.github.acme/shop -->\n"
+DOCKERFILE = 'FROM python:3.13-slim\nLABEL io.modelcontextprotocol.server.name="io.github.acme/shop"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    files = {"pyproject.toml": PYPROJECT, "shop.yaml": MANIFEST, "README.md": README, "Dockerfile": DOCKERFILE}
+    for name, text in {**files, "shop.py": "class Shop: ...\n"}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_what_the_registry_gets(project: Path) -> None:
+    done = stubwright("publish", cwd=project)
+    assert done.returncode == 0, done.stderr
+    value = json.loads((project / "server.json").read_text())
+    assert {key: value[key] for key in ("name", "title", "description", "version")} == {
+        "name": "io.github.acme/shop",
+        "title": "Tea shop",
+        "description": "Sells tea.",
+        "version": "1.2.0",
+    }
+    assert value["repository"] == {"url": "https://github.com/acme/shop", "source": "github"}
+    assert value["remotes"] == [{"type": "streamable-http", "url": "https://shop.example.com/mcp"}]
+    pypi, oci = value["packages"]
+    assert (pypi["identifier"], pypi["version"], pypi["transport"]) == ("shop-mcp", "1.2.0", {"type": "stdio"})
+    assert oci["identifier"] == "ghcr.io/acme/shop:1.2.0"
+    assert pypi["environmentVariables"] == oci["environmentVariables"]
+    assert [(each["name"], each.get("isSecret"), each.get("default")) for each in pypi["environmentVariables"]] == [
+        ("STOCK", None, "https://stock.example.com"),
+        ("TOKEN", True, None),
+        ("MEMBER", None, None),
+    ]
+    assert "mcp-publisher login github && mcp-publisher publish\n" in done.stdout
+    assert stubwright("publish", "--check", cwd=project).stdout == "server.json: up to date\n"
+
+
+def test_links_hold_what_clients_store(project: Path) -> None:
+    lines = [line for line in stubwright("publish", cwd=project).stdout.splitlines() if line.startswith("- [")]
+    cursor, code = (parse_qs(urlsplit(line.partition("(")[2].removesuffix(")")).query) for line in lines)
+    entry = {"type": "http", "url": "https://shop.example.com/mcp"}
+    assert json.loads(base64.b64decode(cursor["config"][0])) == json.loads(code["config"][0]) == entry
+    (project / "pyproject.toml").write_text(PYPROJECT.replace('url = "https://shop.example.com/mcp"\n', ""))
+    shown = stubwright("publish", cwd=project).stdout
+    assert "claude mcp add shop --env 'STOCK=<STOCK>'" in shown
+    assert shown.count("uvx shop-mcp`") == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "where", "what"),
+    [
+        ("pyproject.toml", '"1.2.0"', '"1.2.1"', "shop.yaml:2:31", "version 1.2.0, and the project 1.2.1"),
+        ("shop.yaml", "version: 1.2.0", "version: 1.3.0", "shop.yaml:2:31", "version 1.3.0, and the project 1.2.0"),
+        ("server.json", '"1.2.0"', '"1.1.0"', "server.json", "does not say what the project says"),
+        ("README.md", "acme/shop", "acme/store", "README.md:2:16", "`io.github.acme/store`, and the server is"),
+        ("README.md", "mcp-name", "name", "README.md:1:1", "does not say that it is `io.github.acme/shop`"),
+        ("Dockerfile", "acme/shop", "acme/store", "Dockerfile:2:44", "says `io.github.acme/store`"),
+        ("shop.yaml", ", description: Sells tea.", "", "shop.yaml:2:16", "has no `description`"),
+        ("shop.yaml", "Sells tea.", "x" * 101, "shop.yaml:2:68", "has 101 characters, and the registry takes 100"),
+        ("pyproject.toml", "io.github.acme/shop", "shop", "pyproject.toml:14:1", "is no name of the registry"),
+        ("pyproject.toml", "https://shop", "http://shop", "pyproject.toml:15:1", "no address that others reach"),
+        ("pyproject.toml", "ghcr.io/acme/shop", "shop:latest", "pyproject.toml:16:1", "is no name of an image"),
+        ("pyproject.toml", "image =", "picture =", "pyproject.toml:16:1", "unknown key `picture`"),
+        ("pyproject.toml", "shop-mcp =", "shop =", "pyproject.toml:7:1", "no command is called `shop-mcp`"),
+        ("pyproject.toml", 'version = "1.2.0"\n', "", "pyproject.toml:1:1", "`[project]` has no `version`"),
+        ("pyproject.toml", "[tool.stubwright.publish]", "[tool.other]", "pyproject.toml:1:1", "there is no `[tool."),
+    ],
+)
+def test_what_does_not_fit_is_caught(project: Path, file: str, old: str, new: str, where: str, what: str) -> None:
+    assert stubwright("publish", cwd=project).returncode == 0
+    before = (project / "server.json").read_bytes()
+    text = (project / file).read_text()
+    assert old in text
+    (project / file).write_text(text.replace(old, new))
+    for options in (["--check"], []) if file != "server.json" else (["--check"],):
+        done = stubwright("publish", *options, cwd=project)
+        assert (done.returncode, where in done.stderr, what in done.stderr) == (1, True, True), done.stderr
+    assert file == "server.json" or (project / "server.json").read_bytes() == before
+
+
+def test_a_bundle_has_what_the_server_needs(project: Path) -> None:
+    missing = stubwright("publish", "--bundle", "shop.mcpb", cwd=project)
+    assert (missing.returncode, "run `stubwright generate`" in missing.stderr) == (2, True)
+    assert stubwright("generate", cwd=project).returncode == 0
+    made = []
+    for name in ("shop.mcpb", "again.mcpb"):
+        assert stubwright("publish", "--bundle", name, cwd=project).returncode == 0
+        made.append((project / name).read_bytes())
+        (project / "shop.py").touch()
+    assert made[0] == made[1]
+    with zipfile.ZipFile(project / "shop.mcpb") as archive:
+        names = archive.namelist()
+        value = json.loads(archive.read("manifest.json"))
+    assert {"pyproject.toml", "README.md", "shop.py", "generated/shop_mcp/__main__.py"} <= set(names)
+    assert value["server"]["entry_point"] in names
+    assert value["server"]["mcp_config"]["args"] == ["run", "--directory", "${__dirname}", "shop-mcp"]
+    assert value["server"]["mcp_config"]["env"]["TOKEN"] == "${user_config.token}"
+    assert (value["user_config"]["token"]["sensitive"], value["user_config"]["token"]["required"]) == (True, True)
