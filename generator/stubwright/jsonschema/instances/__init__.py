@@ -43,13 +43,14 @@ class TooLargeError(UnmakeableError):
     """Those that were tried are too large to be made."""
 
 
-def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
+def make(schema: Any, seed: str, *, formats: bool = False, likely: bool = False) -> Any:
     """Return a value that the schema accepts.
 
     Args:
         schema: The schema, with all that it refers to.
         seed: What the value depends on beside the schema.
         formats: Whether `format` is asserted.
+        likely: Whether the value has to look like one that somebody would send; otherwise anything that fits will do.
 
     Raises:
         UnmakeableError: None was found.
@@ -58,7 +59,7 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
     validator = Validator(schema, formats=formats)
     whole = Part(schema, Judge(schema, "assert" if formats else "annotate"))
     is_large = False
-    for search in _list_searches(seed):
+    for search in _list_searches(seed, likely=likely):
         for value in islice(_list_values(whole, search), _TRIES):
             if not validator.find_errors(value):
                 return value
@@ -68,13 +69,14 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
     raise UnmakeableError("none of the tried values is valid")
 
 
-def _list_searches(seed: str) -> Iterator[Search]:
+def _list_searches(seed: str, *, likely: bool) -> Iterator[Search]:
     budget = Budget(MOST + MOST // 2)
     kinds = chain.from_iterable(repeat(kind[:3], kind[3]) for kind in _KINDS)
     for number, (is_exemplary, is_bare, steps) in enumerate(kinds):
         likeness = Likeness(Random(f"{seed}/{number}"), is_exemplary, is_bare)  # noqa: S311
-        yield Search(steps, _LEVELS, Budget(steps) if is_bare else budget, likeness=likeness, is_weighed=True)
-    for levels in _LEVELS_WITHOUT_LIKENESS:
+        taken = Budget(steps) if is_bare else budget
+        yield Search(steps, _LEVELS, taken, likeness=likeness, excludes=not likely, is_weighed=True)
+    for levels in () if likely else _LEVELS_WITHOUT_LIKENESS:
         yield Search(MOST // 10, levels, Budget(MOST // 10), is_weighed=True)
 
 

@@ -108,6 +108,9 @@ class Search:
     """Whether a search with more levels may find more."""
 
     likeness: Likeness | None = None
+    excludes: bool = True
+    """Whether a value for an alternative of `oneOf` may break the others on purpose."""
+
     is_weighed: bool = False
     """Whether a value takes a step for each of its parts, so that none is larger than the steps allow."""
 
@@ -150,7 +153,7 @@ class Search:
             self.is_cut = True
             return
         names = (*dict.fromkeys(name for part in group for name in _find_names(part, 0)), *_EXTRA)
-        ways = self._expand(group, _Way(names), depth)
+        ways = self._expand(group, _Way(names, self.excludes), depth)
         yield from _take_turns(self._make(way, depth, names) for way in ways)
 
     def _some(self, group: Group, depth: int, most: int = _SOME) -> Choices:
@@ -429,6 +432,7 @@ class _Way:
     """One way through alternatives: what was seen, plain schemas so far, and choices that are still to be made."""
 
     names: Sequence[str]
+    excludes: bool
     plain: Group = ()
     choices: tuple[Sequence[Group], ...] = ()
     seen: Group = ()
@@ -441,18 +445,18 @@ class _Way:
         return replace(
             self,
             plain=(*self.plain, replace(part, schema=own)) if own else self.plain,
-            choices=(*self.choices, *_list_choices(part, self.names)),
+            choices=(*self.choices, *_list_choices(part, self.names, excludes=self.excludes)),
             seen=(*self.seen, part),
         )
 
 
-def _list_choices(part: Part, names: Sequence[str]) -> Iterator[Sequence[Group]]:
+def _list_choices(part: Part, names: Sequence[str], *, excludes: bool) -> Iterator[Sequence[Group]]:
     keywords = part.judge.dialect.keywords
     if "anyOf" in part.schema:
         yield [(part.at(option),) for option in part.schema["anyOf"]]
     if "oneOf" in part.schema:
         options = part.schema["oneOf"]
-        exclusive = len(options) <= _EXCLUSIVE
+        exclusive = excludes and len(options) <= _EXCLUSIVE
         yield [
             (part.at(option), *(part.negate(other) for other in options if exclusive and other is not option))
             for option in options
