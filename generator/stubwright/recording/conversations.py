@@ -108,11 +108,21 @@ class _Reading:
                     message["method"], _dict(message.get("params")), line.number
                 )
         elif "method" not in message and "id" in message:
-            request = self.open.pop(_name(line, message["id"]), None)
+            request = self._close(line, message["id"])
             if request is not None:
                 self._answer(request, message)
         elif message.get("method") in _NOTIFICATIONS:
             self._note(line, str(message["method"]), _dict(message.get("params")))
+
+    def _close(self, line: Line, identifier: Any) -> _Open | None:
+        """Return the request that an answer is to: one of another exchange, if its stream was resumed there."""
+        name = _name(line, identifier)
+        if name not in self.open and line.exchange is not None:
+            for key in self.open:
+                run, _, other = json.loads(key)
+                if run == line.run and other == identifier:
+                    name = key
+        return self.open.pop(name, None)
 
     def _note(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
         """Keep a notification for the answer that it came before: a log message is of the request made last."""

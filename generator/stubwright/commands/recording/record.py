@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import servers
+from stubwright.commands.shared.addresses import check_address
 from stubwright.commands.shared.console import Printer, UsageError, err, reason
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -79,6 +80,8 @@ def _record(arguments: argparse.Namespace) -> int:
     source = servers.of(arguments.url, arguments.command, arguments)
     if (arguments.http is None) != isinstance(source, Command):
         raise UsageError("--http and a URL belong together: clients of a command use standard input and output")
+    if arguments.http is not None:
+        check_address(arguments.http)
     variables = dict(map(servers.variable, arguments.env))
     tools: Mapping[str, Sequence[str]] = {}
     if arguments.manifest is not None:
@@ -116,7 +119,7 @@ def _write(
     if isinstance(source, Command):
         status = _record_command(source, recorder)
     else:
-        raise NotImplementedError
+        status = _record_endpoint(source, arguments.http, recorder)
     if recorder.failure is not None:
         err(to_one_line(f"stubwright: {path} is not complete: {reason(recorder.failure)}"))
         return status or _WRONG
@@ -141,6 +144,26 @@ def _record_command(command: Command, recorder: Recorder) -> int:
         if withheld:
             err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
     return status
+
+
+def _record_endpoint(endpoint: Endpoint, address: str, recorder: Recorder) -> int:
+    from stubwright.recording import http
+    from stubwright_runtime.server.handlers.loading import StartError
+
+    host, _, port = address.rpartition(":")
+    where = host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+    try:
+        http.run(
+            endpoint.url,
+            endpoint.headers,
+            where,
+            recorder,
+            lambda words: err(to_one_line(f"stubwright: {words}")),
+        )
+    except StartError as error:
+        err(to_one_line(f"stubwright: {error}"))
+        return _WRONG
+    return 0
 
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
