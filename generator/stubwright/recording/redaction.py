@@ -20,6 +20,15 @@ from stubwright_runtime.values.text import split_pointer
 _SHORTEST: Final = 4
 """Characters; shorter values are in many words by chance."""
 
+_VOCABULARY: Final = """
+jsonrpc method params result error code message data name title description arguments content structuredContent isError
+type role user assistant text image audio resource resource_link mimeType blob contents messages resultType complete
+input_required level debug info notice warning critical alert emergency object array string number integer boolean null
+true false tools resources prompts properties required
+"""
+_WORDS: Final = frozenset(_VOCABULARY.split())
+"""Words of MCP and JSON Schema: a value that is one of them is redacted where it stands, and nowhere else."""
+
 _PARTS: Final = re.compile(re.escape(REDACTED))
 
 
@@ -50,11 +59,24 @@ class Redactor:
         """
         message = self._redact_arguments(message)
         if self._names and not lists:
-            message = self._redact_names(message)
-        return _map_texts(message, self.redact_text)
+            message = self._redact_names(message, schemas=_asks(message))
+        masked = self._mask(message)
+        if isinstance(message, dict) and isinstance(message.get("id"), int):
+            masked["id"] = message["id"]  # what an answer belongs to
+        return masked
 
-    def redact_text(self, text: str) -> str:
-        """Return a text without known secrets and tokens."""
+    def _mask(self, value: Any) -> Any:
+        """Return a value without known secrets and tokens."""
+        if isinstance(value, str):
+            return self._mask_text(_change_json(value, self._mask))
+        if isinstance(value, list):
+            return [self._mask(item) for item in value]
+        if isinstance(value, dict):
+            return {self._mask_text(key): self._mask(item) for key, item in value.items()}
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return REDACTED if is_number and json.dumps(value) in self._secrets else value
+
+    def _mask_text(self, text: str) -> str:
         for secret in self._secrets.values():
             for form in secret.forms:
                 text = text.replace(form, REDACTED)
@@ -72,34 +94,26 @@ class Redactor:
             self._learn(_list_texts(_follow(arguments, split_pointer(pointer))))
         return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
 
-    def _redact_names(self, value: Any) -> Any:
+    def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
+        """Return a value without those of properties with the names; `schemas` says that forms are left as they are."""
         if isinstance(value, dict):
-            return {key: self._redact_property(key, item) for key, item in value.items()}
+            return {key: self._redact_property(key, item, schemas) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._redact_names(item) for item in value]
-        if isinstance(value, str) and value[:1] in ("{", "["):
-            return self._redact_json(value)
-        return value
+            return [self._redact_names(item, schemas=schemas) for item in value]
+        return _change_json(value, self._redact_names) if isinstance(value, str) else value
 
-    def _redact_property(self, name: str, value: Any) -> Any:
+    def _redact_property(self, name: str, value: Any, schemas: bool) -> Any:
+        if schemas and name == "requestedSchema":
+            return value
         if name.casefold() not in self._names or value is None:
-            return self._redact_names(value)
+            return self._redact_names(value, schemas=schemas)
         self._learn(_list_texts(value))
         return REDACTED
-
-    def _redact_json(self, text: str) -> str:
-        """Return a text that may be JSON, as the text of a tool's result often is, without secrets."""
-        try:
-            value = json.loads(text)
-            redacted = self._redact_names(value)
-        except (ValueError, RecursionError):
-            return text
-        return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
 
     def _learn(self, texts: Iterable[str]) -> None:
         """Note secrets; the longest is searched for first, since another may be its start."""
         for text in texts:
-            if len(text) >= _SHORTEST and text != REDACTED:
+            if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED:
                 self._secrets.setdefault(text, Secret(text))
         self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
 
@@ -118,14 +132,25 @@ def matches(recorded: Any, sent: Any) -> bool:
     return type(recorded) is type(sent) and bool(recorded == sent)
 
 
-def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_map_texts(item, change) for item in value]
-    if isinstance(value, dict):
-        return {change(key): _map_texts(item, change) for key, item in value.items()}
-    return value
+def _asks(message: Any) -> bool:
+    """Tell whether a message asks the user to fill in a form, whose schema names properties that have no values."""
+    if not isinstance(message, dict):
+        return False
+    result = message.get("result")
+    is_round = isinstance(result, dict) and result.get("resultType") == "input_required"
+    return is_round or message.get("method") == "elicitation/create"
+
+
+def _change_json(text: str, change: Callable[[Any], Any]) -> str:
+    """Return a text with its JSON changed, if it is JSON, as the text of a tool's result often is."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        value = json.loads(text)
+        changed = change(value)
+        return text if changed == value else json.dumps(changed, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _follow(value: Any, way: Sequence[str]) -> Any:
