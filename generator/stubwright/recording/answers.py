@@ -46,6 +46,17 @@ class Answers:
         self._given[call.line] = number + 1
         return call.answers[min(number, len(call.answers) - 1)]
 
+    def find_after_questions(self, method: str, params: Mapping[str, Any]) -> Answer | None:
+        """Return the answer to a call whose questions were answered, for a client that cannot be asked; or None."""
+        sent = select_params(params)
+        for call in self._calls:
+            plain = {key: value for key, value in call.params.items() if key != "inputResponses"}
+            if call.method == method and "inputResponses" in call.params and redaction.matches(plain, sent):
+                for answer in call.answers:
+                    if not answer.asks:
+                        return answer
+        return None
+
     def explain(self, method: str, params: Mapping[str, Any]) -> str:
         """Return why a call is refused: which recorded call is the nearest, and what differs."""
         sent = select_params(params)

@@ -42,6 +42,11 @@ class Answer:
     response: Mapping[str, Any]
     notifications: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks the client for answers, with which the call is sent again (MCP 2026-07-28)."""
+        return _dict(self.response.get("result")).get("resultType") == "input_required"
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

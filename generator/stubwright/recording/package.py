@@ -15,7 +15,7 @@ from stubwright.mock import package as mock_package
 from stubwright.recording import conversations, lines
 from stubwright.recording.answers import Answers
 from stubwright_runtime.mcp.downgrades import result_for
-from stubwright_runtime.mcp.errors import INVALID_PARAMS, ProtocolError
+from stubwright_runtime.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from stubwright_runtime.mcp.revisions import Revision
 from stubwright_runtime.mcp.vocabulary import LOG_LEVELS, SERVER_INFO_META_KEY
 from stubwright_runtime.state.nonces import new_nonce
@@ -34,7 +34,6 @@ OPTIONS: Final = "replay.json"
 """What the recording is called, and whether what it does not have is mocked."""
 
 _Part = TypeVar("_Part")
-_ASKS: Final = "input_required"
 _CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
 """What a resource says from 2026-07-28 on (MCP, schema, `CacheableResult`), and need not have said before."""
 
@@ -92,16 +91,18 @@ async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dic
     """
     for method, params in answer.notifications:
         await _notify(method, params, request)
+    is_stateless = Revision.of(request.revision).has("stateless")
+    if answer.asks:
+        if is_stateless:
+            return _ask_again(answer.response["result"])
+        found = package.answers.find_after_questions(request.method, request.params)
+        if found is None:
+            raise ProtocolError(INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision} cannot")
+        return await _give(found, request, package)
     if "error" in answer.response:
         error = answer.response["error"]
-        raise ProtocolError(error.get("code", 0), str(error.get("message", "")), error.get("data"))
-    recorded: Mapping[str, Any] = answer.response["result"]
-    is_stateless = Revision.of(request.revision).has("stateless")
-    if recorded.get("resultType") == _ASKS:
-        if not is_stateless:
-            raise ProtocolError(INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision} cannot")
-        return _ask_again(recorded)
-    result = _strip_stamp(recorded)
+        raise ProtocolError(error.get("code", INTERNAL_ERROR), str(error.get("message", "")), error.get("data"))
+    result = _strip_stamp(answer.response["result"])
     if request.method == "resources/read" and is_stateless:
         return {**_CACHE, **result}
     if request.method == "tools/call":
