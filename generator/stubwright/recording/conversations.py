@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.importers.live import ServerListing
+from stubwright.importers.listing import ServerListing
 from stubwright_runtime.mcp.revisions import REVISIONS
 from stubwright_runtime.mcp.vocabulary import PROTOCOL_VERSION_META_KEY, SECTIONS, SERVER_INFO_META_KEY, Section
 
