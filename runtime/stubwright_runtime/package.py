@@ -14,7 +14,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .mcp.aliases import Alias
 from .mcp.vocabulary import SECTIONS
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from .models.base import Model, Root
+
+_Part = TypeVar("_Part")
 
 _OURS: Final = "stubwright"
 
@@ -352,6 +354,10 @@ class Package:
     def context(self, name: str) -> Any:
         """Return a class of the module `contexts`."""
         return getattr(importlib.import_module(f"{self.name}.contexts"), name)
+
+    def replace_parts(self, parts: Sequence[_Part]) -> Sequence[_Part]:
+        """Return the parts of its server (`server.core.parts.Part`), which a package may wrap in others."""
+        return parts
 
     def entries(self, section: str) -> Mapping[str, tuple[dict[str, Any], dict[str, Any]]]:
         """Return a list of the manifest, such as `prompts`, by key: for each entry what is sent, and our extension."""

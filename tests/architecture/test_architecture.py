@@ -25,7 +25,7 @@ LAYERS = (
     ("project",),
     ("importers",),
     ("diff", "mock", "docs", "serving", "publishing"),
-    ("workbench",),
+    ("recording", "workbench"),
     ("calling", "contract_tests"),
     ("commands",),
     ("cli",),

@@ -21,7 +21,7 @@ import pytest
 from command_line import stubwright
 from processes import await_end, running
 from stubwright.calling import listings
-from stubwright.importers.live import ServerListing
+from stubwright.importers.listing import ServerListing
 from terminals import Terminal
 
 ROOT: Final = Path(__file__).parents[2]

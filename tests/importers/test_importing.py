@@ -33,7 +33,7 @@ from processes import await_end, running
 from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import live, runners, servers
-from stubwright.importers.live import ServerListing
+from stubwright.importers.listing import ServerListing
 
 CASES = Path(__file__).parents[1] / "imports"
 SCRIPTED = str(Path(__file__).parents[1] / "support" / "scripted.py")

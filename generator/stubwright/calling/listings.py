@@ -16,7 +16,7 @@ from stubwright_runtime.values.terminal import replace_controls, to_one_line
 
 if TYPE_CHECKING:
     from stubwright import ir
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
 
 _SUMMARY: Final = 100
 _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", "idempotentHint": "idempotent"}
@@ -24,7 +24,7 @@ _HINTS: Final = {"readOnlyHint": "read-only", "destructiveHint": "destructive", 
 
 def of_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
     """Return what the server of a manifest lists to those who may call everything."""
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
 
     sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.definition for tool in manifest.tools]}
     sections |= {

@@ -25,6 +25,7 @@ from stubwright.commands.asking import call, inspect_, list_
 from stubwright.commands.contracts import lock, testing, verify
 from stubwright.commands.developing import dev
 from stubwright.commands.importing import import_, refresh
+from stubwright.commands.recording import record, replay
 
 VERBS = (
     new,
@@ -44,6 +45,8 @@ VERBS = (
     import_,
     refresh,
     mock,
+    record,
+    replay,
     docs,
     publish,
     schema,

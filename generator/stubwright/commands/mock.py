@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stubwright import paths
-from stubwright.commands.shared.console import Printer, UsageError, err, reason
+from stubwright.commands.shared.addresses import check_address
+from stubwright.commands.shared.console import Printer, err, reason
 
 if TYPE_CHECKING:
     import argparse
-
-
-_LAST_PORT = 65535
 
 
 def add(verbs: Any) -> None:
@@ -28,16 +26,13 @@ def _mock(arguments: argparse.Namespace) -> int:
     from stubwright.mock import server
     from stubwright.project.files import disk
 
-    port = "0" if arguments.http is None else arguments.http.rpartition(":")[2]
-    if not port.isdecimal() or int(port) > _LAST_PORT:
-        raise UsageError(f"--http is {arguments.http!r}; it is HOST:PORT, such as 127.0.0.1:8000")
+    options = [] if arguments.http is None else ["--http", check_address(arguments.http)]
     printer = Printer("text", strict=False)
     checked = pipeline.compile_manifest(arguments.manifest, disk.Disk())
     printer.add(checked.diagnostics, checked.documents)
     status = printer.close()  # on standard error: standard output is the protocol's
     if checked.manifest is None:
         return status
-    options = [] if arguments.http is None else ["--http", arguments.http]
     try:
         return server.serve(checked.manifest, options, seed=arguments.seed)
     except OSError as error:

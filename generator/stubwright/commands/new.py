@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
     from stubwright.project.moving import Old
     from stubwright.project.scaffold import Origin
 

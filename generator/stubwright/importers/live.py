@@ -37,6 +37,7 @@ from mcp_types.version import (
 
 from stubwright import __version__
 from stubwright.importers.declining import CAPABILITIES, Declining
+from stubwright.importers.listing import ServerListing
 from stubwright.importers.reading import SourceError
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
 from stubwright_runtime.client.core.environment import describe_withheld
@@ -109,25 +110,6 @@ class Endpoint:
 
 
 Source: TypeAlias = Command | Endpoint
-
-
-@dataclass(frozen=True, slots=True)
-class ServerListing:
-    """What a server says of itself.
-
-    Attributes:
-        revision: The revision of the protocol that it was asked in.
-        info: Its `serverInfo`, with `instructions`; as it came, of whatever type.
-        capabilities: Its capabilities, as they came.
-        sections: The entries of each list that it has, as they came.
-        notes: What it did not answer, in words.
-    """
-
-    revision: str
-    info: Mapping[str, Any]
-    capabilities: Mapping[str, Any]
-    sections: Mapping[str, Sequence[Any]]
-    notes: tuple[str, ...] = ()
 
 
 def read(

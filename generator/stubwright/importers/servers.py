@@ -13,7 +13,7 @@ from stubwright.importers.acceptance import ImportResult
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
 
 _INFO: Final = ("title", "description", "instructions", "websiteUrl", "icons")
 KEYS: Final = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from stubwright.mock.handlers import make_handlers
 from stubwright_runtime.package import Package, Tool
@@ -17,6 +17,8 @@ from stubwright_runtime.server.core.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_Package = TypeVar("_Package", bound="MockPackage")
 
 ROWS: Final = "rows.json"
 """The file that says which methods a package has, beside its `manifest.json`."""
@@ -57,8 +59,13 @@ def load(name: str, folder: Path) -> tuple[MockPackage, object]:
         name: The name under which the folder is imported.
         folder: Where its files are.
     """
+    return load_as(MockPackage, name, folder)
+
+
+def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, object]:
+    """Return a package of this class, and handlers; otherwise as `load`."""
     rows: Mapping[str, Any] = json.loads((folder / ROWS).read_text("utf-8"))
-    package = MockPackage(
+    package = kind(
         name,
         tools=[Tool(**row) for row in rows["tools"]],
         resources=[Resource(**row) for row in rows["resources"]],

@@ -30,16 +30,26 @@ if TYPE_CHECKING:
 _LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "handles", "http", "policy"})
 """Our keys that do not apply to a mock: it has no limits, needs no authorization, calls no API, and asks nothing."""
 
+_LOADER: Final = "stubwright.mock.package"
 _STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
-def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
+def serve(
+    manifest: ir.Manifest,
+    options: Sequence[str],
+    *,
+    seed: int,
+    loader: str = _LOADER,
+    files: Mapping[str, bytes] | None = None,
+) -> int:
     """Serve until the client leaves or a signal comes.
 
     Args:
         manifest: The lowered manifest.
         options: For the package's own command, such as `--http`.
         seed: What made answers depend on.
+        loader: The module whose `load` gives the package and its handlers in the process of the server.
+        files: More files for it, by their names.
 
     Returns:
         The exit status.
@@ -47,10 +57,14 @@ def serve(manifest: ir.Manifest, options: Sequence[str], *, seed: int) -> int:
     Raises:
         OSError: The temporary folder cannot be written.
     """
-    with _forward_signals() as pass_on, tempfile.TemporaryDirectory(prefix="stubwright-mock-") as name:
+    with forward_signals() as pass_on, tempfile.TemporaryDirectory(prefix="stubwright-mock-") as name:
         folder = Path(name)
         mocked = _remove_policies(manifest)
         _write(folder, mocked, seed)
+        home = folder / mocked.package
+        disk.create(home / "__init__.py", _MODULE.format(loader=loader))
+        for path, data in (files or {}).items():
+            disk.write(home / path, data)
         handlers = f"{mocked.package}:HANDLERS"
         # -P: neither the working folder nor what lies in it hides a module of the server.
         command = [sys.executable, "-P", "-m", mocked.package, "--handlers", handlers, *options]
@@ -117,13 +131,12 @@ def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
         disk.write(home / path, data)
     disk.write(home / "manifest.json", to_json(manifest.document))
     disk.write(home / ROWS, to_json(rows))
-    disk.create(home / "__init__.py", _MODULE)
     disk.create(home / "__main__.py", _PROGRAM)
 
 
 _MODULE: Final = """from pathlib import Path
 
-from stubwright.mock.package import load
+from {loader} import load
 
 PACKAGE, HANDLERS = load(__name__, Path(__file__).parent)
 """
@@ -155,7 +168,7 @@ def _find_json_resources(manifest: ir.Manifest) -> list[str]:
 
 
 @contextmanager
-def _forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+def forward_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Let signals that ask for an end go to a server, which stops cleanly, instead of ending this process.
 
     Gives what names the server; it gets those that came before, too.

@@ -37,7 +37,12 @@ _JWT: Final = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 
 def redact_text(text: str) -> str:
     """Remove secrets and tokens from a text."""
-    return _JWT.sub("[token]", scrub(text))
+    return redact_jwts(scrub(text), "[token]")
+
+
+def redact_jwts(text: str, mark: str) -> str:
+    """Put a mark in place of the access tokens of a text."""
+    return _JWT.sub(mark, text)
 
 
 class Redaction(logging.Filter):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from stubwright.commands.asking.destinations import Destination
     from stubwright.commands.shared.servers import CommandParser
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
 
 
 def add(verbs: Any) -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.locations import Location
-    from stubwright.importers.live import ServerListing, Source
+    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.live import Source
 
 
 class LeakError(SourceError):
@@ -141,7 +142,7 @@ def read_saved(path: str, known: Mapping[str, Any]) -> ImportResult:
         SourceError: The file is wrong.
     """
     from stubwright.importers import tools
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
     from stubwright.project.files import disk
     from stubwright_runtime.mcp import vocabulary
     from stubwright_runtime.mcp.revisions import REVISIONS

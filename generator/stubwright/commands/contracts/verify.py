@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stubwright.commands.shared.servers import CommandParser
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.contract import Contract
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
 
 _FOLDER: Final = "contracts"
 _WRONG: Final = 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stubwright.compile.source import Document
     from stubwright.diagnostics import Diagnostic
     from stubwright.importers.acceptance import ImportResult
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
     from stubwright.importers.openapi.options import Auth
     from stubwright.importers.reading import SourceError
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.deadline import Deadline
-    from stubwright.importers.live import Command, ServerListing, Source
+    from stubwright.importers.listing import ServerListing
+    from stubwright.importers.live import Command, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 

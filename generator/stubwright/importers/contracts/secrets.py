@@ -24,10 +24,12 @@ _USER: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/?#]*@", re.IGNORECASE)
 _QUERY: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
 _OPTION: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
 _ASSIGNMENT: Final = re.compile(r"(?P<start>(?:--?)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*)\S.*", re.DOTALL)
-_TOKEN: Final = re.compile(
-    r"\b(?:Bearer\s+|Basic\s+|gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|eyJ|AKIA)[\w.~+/=-]{10,}"
-)
+_STARTS: Final = r"gh[opsu]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA"
+_TOKEN: Final = re.compile(rf"\b(?:Bearer\s+|Basic\s+|{_STARTS}|eyJ)[\w.~+/=-]{{10,}}")
 """What GitHub, GitLab, Slack and others begin their tokens with, and JWTs."""
+
+_TOKEN_IN_PROSE: Final = re.compile(rf"\b(?:(?:Bearer|Basic)\s+(?=\S*\d)|{_STARTS})[\w.~+/=-]{{10,}}")
+"""The same without "basic information" and the cursors that begin as JWTs do."""
 
 _NAME: Final = re.compile(r"\$\{([^}]+)\}")
 _SHORTEST: Final = 4  # shorter values are in many words by chance
@@ -57,6 +59,11 @@ def hide_in_command(words: Sequence[str], variables: Mapping[str, str]) -> tuple
             shown.append(_hide_in_word(put_names(word, variables)))
         follows_option = option is not None and _is_secret(option["name"])
     return tuple(shown)
+
+
+def hide_tokens(text: str, mark: str) -> str:
+    """Return a text of any kind with a mark in place of what looks like a token; JWTs are left."""
+    return _TOKEN_IN_PROSE.sub(mark, text)
 
 
 def put_names(word: str, variables: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from stubwright_runtime.values.terminal import to_one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stubwright.importers.live import ServerListing
+    from stubwright.importers.listing import ServerListing
 
 PROGRAM: Final = Path(__file__).with_name("program.py")
 

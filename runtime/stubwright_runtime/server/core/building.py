@@ -38,7 +38,7 @@ def build_core(
     required_features.check(package)
     pool = Threads(threads)
     store = store_at(state, package)
-    server_parts = parts(package)
+    server_parts = package.replace_parts(parts(package))
     present = check.NoHandlers() if handlers is None else handlers
     check.check(
         package.manifest["server"]["name"], [method for part in server_parts for method in part.needed()], present

@@ -1,0 +1,1 @@
+"""The verbs for conversations with a server: writing them down, and answering from them."""

@@ -1,0 +1,211 @@
+"""`stubwright record`: what passes between a client and a server, written down without secrets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import paths
+from stubwright.commands.shared import servers
+from stubwright.commands.shared.addresses import check_address
+from stubwright.commands.shared.console import Printer, UsageError, err, reason
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from stubwright.commands.shared.servers import CommandParser
+    from stubwright.importers.live import Command, Endpoint
+    from stubwright.recording.redaction import Redactor
+    from stubwright.recording.writing import Recorder
+
+_DEFAULT: Final = "recording.jsonl"
+_WRONG: Final = 1
+_NO_ANSWER: Final = 3
+
+_EPILOG: Final = """exit status:
+  that of the command; 1 if a file is wrong or cannot be written, 2 if the command line is wrong, 3 if the command
+  cannot be started
+
+examples:
+  stubwright record --env API_KEY -- npx -y desk-server
+  stubwright record -o desk.jsonl --redact password -- python server.py
+  stubwright record https://example.com/mcp --http 127.0.0.1:8000 --token "$TOKEN"
+"""
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    import argparse
+
+    record: CommandParser = verbs.add_parser(
+        "record",
+        help="write down what passes between a client and a server",
+        usage="stubwright record [options] -- COMMAND ARGS…\n       stubwright record [options] URL --http HOST:PORT",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    record.add_argument("url", metavar="URL", nargs="?", help="an MCP endpoint; clients connect to --http in its place")
+    record.add_argument("--http", metavar="HOST:PORT", help="with a URL: where clients connect")
+    record.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=paths.slashed,
+        default=_DEFAULT,
+        help=f"the recording; one that is there is continued (default: {_DEFAULT})",
+    )
+    record.add_argument(
+        "--redact",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="write [redacted] in place of the values of properties with this name; may be repeated",
+    )
+    record.add_argument(
+        "--manifest",
+        metavar="FILE",
+        type=paths.normal,
+        help="also redact the arguments that this manifest redacts (`policy: {redact: …}`)",
+    )
+    servers.reaching(record)
+    record.set_defaults(verb=_record)
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from stubwright.importers.live import Command
+
+    source = servers.of(arguments.url, arguments.command, arguments)
+    if (arguments.http is None) != isinstance(source, Command):
+        raise UsageError("--http and a URL belong together: clients of a command use standard input and output")
+    if arguments.http is not None:
+        check_address(arguments.http)
+    variables = dict(map(servers.variable, arguments.env))
+    tools: Mapping[str, Sequence[str]] = {}
+    if arguments.manifest is not None:
+        redacted = _read_redacted(arguments.manifest)
+        if redacted is None:
+            return _WRONG
+        tools = redacted
+    return _write(source, variables, tools, arguments)
+
+
+def _write(
+    source: Command | Endpoint,
+    variables: Mapping[str, str],
+    tools: Mapping[str, Sequence[str]],
+    arguments: argparse.Namespace,
+) -> int:
+    from stubwright.importers.live import Command
+    from stubwright.project.files.appended import AppendedFile
+    from stubwright.project.files.disk import Disk
+    from stubwright.recording import lines
+    from stubwright.recording.writing import Recorder
+
+    path: str = arguments.output
+    try:
+        if Path(path).exists():
+            lines.check_appendable(path, Disk().read(path))
+        file = AppendedFile(Path(path))
+    except lines.RecordingError as error:
+        err(to_one_line(f"stubwright: {error}"))
+        return _WRONG
+    except OSError as error:
+        err(to_one_line(f"stubwright: {path} cannot be written: {reason(error)}"))
+        return _WRONG
+    recorder = Recorder(file.append, _make_redactor(source, variables, tools, arguments), _locate(source, variables))
+    if isinstance(source, Command):
+        status = _record_command(source, recorder)
+    else:
+        status = _record_endpoint(source, arguments.http, recorder)
+    if recorder.failure is not None:
+        err(to_one_line(f"stubwright: {path} is not complete: {reason(recorder.failure)}"))
+        return status or _WRONG
+    return status
+
+
+def _record_command(command: Command, recorder: Recorder) -> int:
+    from mcp.client.stdio import get_default_environment
+
+    from stubwright.recording import stdio
+    from stubwright_runtime.client.core.environment import describe_withheld, find_withheld
+
+    environment = {**get_default_environment(), **command.environment}
+    try:
+        status = stdio.run(command.words, environment, recorder)
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        err(to_one_line(f"stubwright: `{command.label}` cannot be started: {why}"))
+        return _NO_ANSWER
+    if status and not recorder.has_answers:
+        withheld = find_withheld(os.environ, environment.keys(), (), at_start=True)
+        if withheld:
+            err(f"stubwright: {describe_withheld(withheld, '--env NAME')}")
+    return status
+
+
+def _record_endpoint(endpoint: Endpoint, address: str, recorder: Recorder) -> int:
+    from stubwright.recording import http
+    from stubwright_runtime.server.handlers.loading import StartError
+
+    host, _, port = address.rpartition(":")
+    where = host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+    try:
+        http.run(
+            endpoint.url,
+            endpoint.headers,
+            where,
+            recorder,
+            lambda words: err(to_one_line(f"stubwright: {words}")),
+        )
+    except StartError as error:
+        err(to_one_line(f"stubwright: {error}"))
+        return _WRONG
+    return 0
+
+
+def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
+    """Return what a manifest redacts, by its tools; None if it is wrong, which is reported."""
+    from stubwright.compile import pipeline
+    from stubwright.project.files.disk import Disk
+
+    printer = Printer("text", strict=False)
+    checked = pipeline.compile_manifest(path, Disk())
+    printer.add(checked.diagnostics, checked.documents)
+    printer.close()
+    if checked.manifest is None:
+        return None
+    default: Mapping[str, Any] = checked.manifest.document.get("policy") or {}
+    tools: dict[str, Sequence[str]] = {}
+    for tool in checked.manifest.document.get("tools") or ():
+        own: Mapping[str, Any] = tool.get("stubwright") or {}
+        policy: Mapping[str, Any] = {**default, **(own.get("policy") or {})}
+        for name in (tool["name"], *(alias["name"] for alias in own.get("aliases") or ())):
+            tools[name] = policy.get("redact") or ()
+    return tools
+
+
+def _make_redactor(
+    source: Command | Endpoint,
+    variables: Mapping[str, str],
+    tools: Mapping[str, Sequence[str]],
+    arguments: argparse.Namespace,
+) -> Redactor:
+    from stubwright.commands.contracts.targets import list_secrets
+    from stubwright.recording.redaction import Redactor
+
+    headers: Mapping[str, str] = getattr(source, "headers", {})
+    given = [*variables.values(), *headers.values(), *(value.rpartition(" ")[2] for value in headers.values())]
+    return Redactor(arguments.redact, [*given, *(value for _, value in list_secrets(source, variables))], tools)
+
+
+def _locate(source: Command | Endpoint, variables: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return where the server is, without secrets."""
+    from stubwright.importers.contracts.locations import Location
+    from stubwright.importers.live import Command
+
+    if isinstance(source, Command):
+        return Location.of_command(source.words, variables).to_value()
+    return Location.of_url(source.url, source.headers, variables).to_value()

@@ -1,0 +1,97 @@
+"""`stubwright replay`: a server that answers from a recording."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright import paths
+from stubwright.commands.shared.addresses import check_address
+from stubwright.commands.shared.console import Printer, err, reason
+from stubwright_runtime.values.terminal import to_one_line
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from stubwright import ir
+    from stubwright.recording.conversations import Conversation
+
+_WRONG: Final = 1
+
+
+def add(verbs: Any) -> None:
+    """Add the parser of the command."""
+    replay = verbs.add_parser("replay", help="serve the answers of a recording")
+    replay.add_argument("file", metavar="FILE", type=paths.normal, help="what `stubwright record` wrote")
+    replay.add_argument("--http", metavar="HOST:PORT", help="serve Streamable HTTP at this address (default: stdio)")
+    replay.add_argument(
+        "--mock",
+        metavar="MANIFEST",
+        type=paths.normal,
+        help="serve what this manifest lists, and answer what was not recorded as `stubwright mock` does",
+    )
+    replay.set_defaults(verb=_replay)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from stubwright.importers.reading import SourceError
+    from stubwright.project.files.disk import Disk
+    from stubwright.recording import conversations, lines
+
+    options = [] if arguments.http is None else ["--http", check_address(arguments.http)]
+    path: str = arguments.file
+    try:
+        data = Disk().read(path)
+        conversation = conversations.read(lines.parse(path, data))
+        manifest = _make_manifest(conversation) if arguments.mock is None else _read_manifest(arguments.mock)
+    except lines.RecordingError as error:
+        return _fail(str(error))
+    except SourceError as error:
+        return _fail(f"{path} cannot be replayed: {error}")
+    except OSError as error:
+        return _fail(f"{path} cannot be read: {reason(error)}")
+    if manifest is None:
+        return _WRONG
+    if conversation.left_out:
+        err(f"note: {conversation.left_out} answers that began a task are not replayed")
+    return _serve(path, data, manifest, options, mocks=arguments.mock is not None)
+
+
+def _serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str], *, mocks: bool) -> int:
+    from stubwright.recording import replay
+
+    try:
+        return replay.serve(path, data, manifest, options, mocks=mocks)
+    except OSError as error:
+        return _fail(f"the replay cannot be written: {reason(error)}")
+
+
+def _fail(problem: str) -> int:
+    err(to_one_line(f"stubwright: {problem}"))
+    return _WRONG
+
+
+def _read_manifest(path: str) -> ir.Manifest | None:
+    """Return a manifest; None if it is wrong, which is reported."""
+    from stubwright.compile import pipeline
+    from stubwright.project.files.disk import Disk
+
+    printer = Printer("text", strict=False)
+    checked = pipeline.compile_manifest(path, Disk())
+    printer.add(checked.diagnostics, checked.documents)
+    printer.close()  # on standard error: standard output is the protocol's
+    return checked.manifest
+
+
+def _make_manifest(conversation: Conversation) -> ir.Manifest:
+    """Return what the recorded server lists. Raises SourceError, also if nothing is recorded at all."""
+    from stubwright.importers.reading import SourceError
+    from stubwright.recording import replay
+
+    listing = conversation.listing
+    if not (conversation.calls or listing.info or any(listing.sections.values())):
+        raise SourceError("it has no answer of a server")
+    manifest, notes = replay.make_manifest(conversation)
+    for note in notes:
+        err(to_one_line(f"note: {note}"))
+    return manifest

@@ -1,0 +1,234 @@
+"""What was asked and answered in a recording.
+
+Takes its lines; gives calls with their answers and what was said before each, and what the server says that it has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from stubwright.importers.listing import ServerListing
+from stubwright_runtime.mcp.revisions import REVISIONS
+from stubwright_runtime.mcp.vocabulary import PROTOCOL_VERSION_META_KEY, SECTIONS, SERVER_INFO_META_KEY, Section
+
+if TYPE_CHECKING:
+    from stubwright.recording.lines import Line
+
+CALLS: Final[Mapping[str, tuple[str, str]]] = {
+    "tools/call": ("tools", "name"),
+    "resources/read": ("resources", "uri"),
+    "prompts/get": ("prompts", "name"),
+    "completion/complete": ("completions", "ref"),
+}
+"""What is answered from a recording: for each method, the capability that it needs, and what it asks for by."""
+
+_LISTS: Final[Mapping[str, Section]] = {section.method: section for section in SECTIONS}
+_NOTIFICATIONS: Final = ("notifications/progress", "notifications/message")
+_TASK: Final = "task"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a call was answered.
+
+    Attributes:
+        response: `result` or `error`, as in the message.
+        notifications: What was said before, each with its method and parameters.
+    """
+
+    response: Mapping[str, Any]
+    notifications: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks the client for answers, with which the call is sent again (MCP 2026-07-28)."""
+        return _dict(self.response.get("result")).get("resultType") == "input_required"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, with its answers in their order.
+
+    Attributes:
+        method: Its method.
+        params: Its parameters, as `select_params` gives them.
+        line: The line of the recording where it was made first.
+    """
+
+    method: str
+    params: Mapping[str, Any]
+    line: int
+    answers: list[Answer] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """All that a recording has.
+
+    Attributes:
+        listing: What the server says that it has.
+        calls: What was asked, each once.
+        left_out: How many answers cannot be given again, since they are tasks.
+    """
+
+    listing: ServerListing
+    calls: tuple[Call, ...]
+    left_out: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """A request without its answer so far."""
+
+    method: str
+    params: Mapping[str, Any]
+    line: int
+    notifications: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    @property
+    def progress_token(self) -> Any:
+        meta = self.params.get("_meta")
+        return meta.get("progressToken") if isinstance(meta, dict) else None
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is known of a recording so far."""
+
+    open: dict[str, _Open] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+    capabilities: dict[str, Any] = field(default_factory=dict)
+    sections: dict[str, list[Any]] = field(default_factory=dict)
+    revision: str = ""
+    left_out: int = 0
+
+    def take(self, line: Line, message: Mapping[str, Any]) -> None:
+        if line.is_from_client:
+            if "id" in message and isinstance(message.get("method"), str):
+                self.open[_name(line, message["id"])] = _Open(
+                    message["method"], _dict(message.get("params")), line.number
+                )
+        elif "method" not in message and "id" in message:
+            request = self._close(line, message["id"])
+            if request is not None:
+                self._answer(request, message)
+        elif message.get("method") in _NOTIFICATIONS:
+            self._note(line, str(message["method"]), _dict(message.get("params")))
+
+    def _close(self, line: Line, identifier: Any) -> _Open | None:
+        """Return the request that an answer is to: one of another exchange, if its stream was resumed there."""
+        name = _name(line, identifier)
+        if name not in self.open and line.exchange is not None:
+            for key in self.open:
+                run, _, other = json.loads(key)
+                if run == line.run and other == identifier:
+                    name = key
+        return self.open.pop(name, None)
+
+    def _note(self, line: Line, method: str, params: Mapping[str, Any]) -> None:
+        """Keep a notification for the answer that it came before: a log message is of the request made last."""
+        here = [request for key, request in self.open.items() if json.loads(key)[:2] == [line.run, line.exchange]]
+        if method == "notifications/progress":
+            token = params.get("progressToken")
+            here = [request for request in here if token is not None and request.progress_token == token]
+        if here:
+            here[-1].notifications.append((method, params))
+
+    def _answer(self, request: _Open, message: Mapping[str, Any]) -> None:
+        response = {key: message[key] for key in ("result", "error") if isinstance(message.get(key), dict)}
+        result = _dict(message.get("result"))
+        self._learn(request, result)
+        if request.method in _LISTS:
+            self._list(_LISTS[request.method], request, result)
+        elif request.method in CALLS and response:
+            if _TASK in request.params or result.get("resultType") == _TASK:
+                self.left_out += 1
+                return
+            params = select_params(request.params)
+            call = self.calls.setdefault(make_key(request.method, params), Call(request.method, params, request.line))
+            call.answers.append(Answer(response, tuple(request.notifications)))
+
+    def _learn(self, request: _Open, result: Mapping[str, Any]) -> None:
+        """Note what an answer says of the server."""
+        info = result.get("serverInfo", _dict(result.get("_meta")).get(SERVER_INFO_META_KEY))
+        self.info |= _dict(info)
+        if request.method in ("initialize", "server/discover"):
+            self.capabilities |= _dict(result.get("capabilities"))
+            if isinstance(result.get("instructions"), str):
+                self.info["instructions"] = result["instructions"]
+        spoken = result.get("protocolVersion") or _dict(request.params.get("_meta")).get(PROTOCOL_VERSION_META_KEY)
+        if isinstance(spoken, str):
+            self.revision = spoken
+
+    def _list(self, section: Section, request: _Open, result: Mapping[str, Any]) -> None:
+        entries = result.get(section.name)
+        if isinstance(entries, list):
+            before = self.sections.get(section.name, []) if "cursor" in request.params else []
+            self.sections[section.name] = [*before, *entries]
+
+
+def read(lines: Iterable[Line]) -> Conversation:
+    """Return what was asked and answered. Raises RecordingError, where `lines` does."""
+    reading = _Reading()
+    for line in lines:
+        for message in line.messages:
+            reading.take(line, message)
+    calls = tuple(reading.calls.values())
+    capabilities = {**reading.capabilities, **{CALLS[call.method][0]: {} for call in calls}}
+    sections = dict(reading.sections)
+    sections["tools"] = [*map(_without_tasks, sections.get("tools", ())), *_find_unlisted(sections, calls)]
+    listing = ServerListing(reading.revision or REVISIONS[-1], reading.info, capabilities, sections)
+    return Conversation(listing, calls, reading.left_out)
+
+
+def select_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of the parameters makes a call the same: not who calls, and not the server's own state."""
+    chosen: dict[str, Any] = normalize(
+        {key: value for key, value in params.items() if key not in ("_meta", "requestState")}
+    )
+    if chosen.get("arguments") == {}:  # the same as none
+        del chosen["arguments"]
+    return chosen
+
+
+def make_key(method: str, params: Mapping[str, Any]) -> str:
+    """Return a text that is the same for equal calls."""
+    return json.dumps([method, params], sort_keys=True)
+
+
+def normalize(value: Any) -> Any:
+    """Return a JSON value in which equal numbers are written alike (JSON Schema 2020-12, 4.2.2)."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [normalize(item) for item in value]
+    if isinstance(value, dict):
+        return {key: normalize(item) for key, item in value.items()}
+    return value
+
+
+def _find_unlisted(sections: Mapping[str, Sequence[Any]], calls: Iterable[Call]) -> Iterator[dict[str, Any]]:
+    """Yield tools that were called and answered, and not listed."""
+    listed = {tool.get("name") for tool in sections.get("tools", ()) if isinstance(tool, dict)}
+    for call in calls:
+        name = call.params.get("name")
+        works = any(not _dict(each.response.get("result")).get("isError") for each in call.answers)
+        if call.method == "tools/call" and name not in listed and works and "result" in call.answers[0].response:
+            listed.add(name)
+            yield {"name": name, "inputSchema": {"type": "object"}}
+
+
+def _without_tasks(tool: Any) -> Any:
+    return {key: value for key, value in tool.items() if key != "execution"} if isinstance(tool, dict) else tool
+
+
+def _name(line: Line, identifier: Any) -> str:
+    return json.dumps([line.run, line.exchange, identifier])
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,234 @@
+"""A proxy over HTTP: requests of clients of this machine go to an endpoint, and its answers back.
+
+Takes a URL; passes every body on as it is, streams of events while they come, and shows a recorder the messages in
+both directions. Of the headers it shows which revision is spoken and whether there is a session, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import signal
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+
+from stubwright.recording.writing import Lines
+from stubwright_runtime.server.main import listen
+from stubwright_runtime.server.transports.http.heads import Allowed
+from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
+from stubwright_runtime.server.transports.signals import stop_signals
+from stubwright_runtime.values.network_errors import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from stubwright.recording.writing import Recorder
+
+PATH: Final = "/mcp"
+"""Where clients connect."""
+
+_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+_GRACE: Final = 1
+"""Seconds for what is under way when the proxy is asked to stop."""
+
+_CONNECTING: Final = 30.0
+
+_OWN: Final = frozenset(
+    {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
+)
+"""Headers of one connection alone (RFC 9110, 7.6.1)."""
+
+_REPLACED: Final = _OWN | {b"host", b"origin", b"content-length", b"accept-encoding"}
+_EVENTS: Final = "text/event-stream"
+
+
+def run(
+    url: str, headers: Mapping[str, str], address: tuple[str, int], recorder: Recorder, say: Callable[[str], None]
+) -> None:
+    """Serve at an address until a signal asks for an end.
+
+    Args:
+        url: The endpoint that is asked.
+        headers: What each request to it gets beside the client's own headers.
+        address: Host and port.
+        recorder: Is shown each message.
+        say: Is told where clients connect, and why the endpoint cannot be reached.
+
+    Raises:
+        StartError: The address cannot be had.
+    """
+    listener = listen(*address)
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    proxy = _Proxy(url, headers, recorder, (*_HOSTS, shown), say)
+    server = GracefulServer(proxy, _GRACE, proxy.end_streams)
+    for number in stop_signals():  # uvicorn sends them once more at its end
+        signal.signal(number, server.stop_when_started)
+    say(f"recording; clients connect to http://{shown}:{port}{PATH}")
+    server.run([listener])
+
+
+class _Proxy:
+    """The application (ASGI)."""
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str], recorder: Recorder, hosts: Iterable[str], say: Callable[[str], None]
+    ) -> None:
+        self._url = url
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        self._recorder = recorder
+        self._say = say
+        forms = [form for host in hosts for form in (host, f"{host}:*")]
+        self._hosts = Allowed(forms, all_=False)
+        self._origins = Allowed([f"http://{form}" for form in forms], all_=False)
+        self._numbers = itertools.count(1)
+        self._streams: set[asyncio.Task[None]] = set()
+        self._client = httpx2.AsyncClient(timeout=httpx2.Timeout(None, connect=_CONNECTING), follow_redirects=False)
+
+    def end_streams(self) -> None:
+        """End the streams of events, which otherwise last as long as their clients."""
+        for task in self._streams:
+            task.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            await self._client.aclose()
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given: Mapping[bytes, bytes] = dict(scope["headers"])
+        if not self._hosts.judge(given.get(b"host", b"")):
+            await _refuse(send, 421, "This proxy answers requests for this machine only.")
+        elif b"origin" in given and not self._origins.judge(given[b"origin"]):  # it adds credentials
+            await _refuse(send, 403, "Pages of other origins may not call.")
+        elif scope["path"].rstrip("/") != PATH:
+            await _refuse(send, 404, f"The endpoint is at {PATH}.")
+        else:
+            body = await _read(receive)
+            if body is not None:
+                await self._until_left(self._pass(scope, body, given, send), receive)
+
+    async def _until_left(self, passing: Any, receive: Receive) -> None:
+        """Pass a request on; if its client leaves, the endpoint sees that, too."""
+        task = asyncio.create_task(passing)
+        leaving = asyncio.create_task(_wait_until_left(receive))
+        try:
+            await asyncio.wait([task, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            was_done = task.done()
+            task.cancel()
+            await asyncio.wait([task])
+        if was_done and not task.cancelled():
+            task.result()
+
+    async def _pass(self, scope: Scope, body: bytes, given: Mapping[bytes, bytes], send: Send) -> None:
+        exchange = next(self._numbers)
+        known: dict[str, Any] = {"session": b"mcp-session-id" in given}
+        if b"mcp-protocol-version" in given:
+            known["protocolVersion"] = given[b"mcp-protocol-version"].decode("latin-1")
+        if body:
+            self._recorder.take("client", body, exchange, **known)
+        own = {name for name, _ in self._headers}
+        headers = [(name, value) for name, value in scope["headers"] if name not in _REPLACED | own]
+        # Compressed, it could not be read while it passes.
+        headers += [*self._headers, (b"accept-encoding", b"identity")]
+        request = self._client.build_request(scope["method"], self._url, headers=headers, content=body)
+        async with AsyncExitStack() as stack:
+            try:
+                response = await self._client.send(request, stream=True)
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                self._say(f"the endpoint cannot be reached: {describe(error)}")
+                self._recorder.note("server", exchange, status=502)
+                await _refuse(send, 502, "The endpoint cannot be reached.")
+                return
+            stack.push_async_callback(response.aclose)
+            await self._give(response, exchange, send)
+
+    async def _give(self, response: httpx2.Response, exchange: int, send: Send) -> None:
+        headers = [(name.lower(), value) for name, value in response.headers.raw if name.lower() not in _OWN]
+        start = {"type": "http.response.start", "status": response.status_code, "headers": headers}
+        known = {"status": response.status_code, "session": "mcp-session-id" in response.headers}
+        if response.headers.get("content-type", "").partition(";")[0].strip().lower() != _EVENTS:
+            body = b"".join([part async for part in response.aiter_raw()])
+            if body:
+                self._recorder.take("server", body, exchange, **known)
+            else:
+                self._recorder.note("server", exchange, **known)
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
+            return
+        task = asyncio.current_task()
+        if task is not None:
+            self._streams.add(task)
+            task.add_done_callback(self._streams.discard)
+        await send(start)
+        events = _Events(lambda data: self._recorder.take("server", data, exchange, **known))
+        async for part in response.aiter_raw():
+            events.feed(part)
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Events:
+    """A stream of events, of which the data is taken (WHATWG HTML, 9.2.6)."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+        self._data: list[bytes] = []
+        self._lines = Lines(self._line)
+        self._ends_in_return = False
+
+    def feed(self, part: bytes) -> None:
+        """Take more bytes; a line ends with a line feed, a carriage return, or both."""
+        if self._ends_in_return and part[:1] == b"\n":
+            part = part[1:]
+            self._ends_in_return = False
+        if part:
+            self._ends_in_return = part.endswith(b"\r")
+            self._lines.feed(part.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+
+    def _line(self, line: bytes) -> None:
+        if not line:
+            if self._data:
+                self._take(b"\n".join(self._data))
+            self._data = []
+        elif line.startswith(b"data:"):
+            self._data.append(line.removeprefix(b"data:").removeprefix(b" "))
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """Return the body of a request; None if its client has left."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+async def _wait_until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _refuse(send: Send, status: int, words: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": words.encode()})

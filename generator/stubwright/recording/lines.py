@@ -1,0 +1,120 @@
+"""The form of a recording: lines of JSON, of which each run begins with one that says what it is.
+
+Takes a file's bytes; gives its lines, or says at which line what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+HEADER: Final = "stubwright"
+KIND: Final = "recording"
+VERSION: Final = 1
+
+_SENDERS: Final = ("client", "server")
+
+
+class RecordingError(ValueError):
+    """A file is not a recording, or a line of it is wrong; the message says which and why."""
+
+    def __init__(self, path: str, line: int, problem: str) -> None:
+        """Say where and what."""
+        super().__init__(f"{path}:{line}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line with messages.
+
+    Attributes:
+        number: Its number, from 1 on.
+        run: Which run it belongs to.
+        exchange: Over HTTP, the number of the request that it belongs to.
+        is_from_client: Whether a client sent them; otherwise the server did.
+        messages: The messages: one, or those of a batch; none if they could not be written down.
+    """
+
+    number: int
+    run: str
+    exchange: int | None
+    is_from_client: bool
+    messages: tuple[Mapping[str, Any], ...]
+
+
+def check_appendable(path: str, data: bytes) -> None:
+    """Check that a run may be appended to what a file has. Raises RecordingError."""
+    if not data:
+        return
+    lines = data.split(b"\n")
+    _check_header(path, 1, _parse(path, 1, lines[0]))
+    if lines[-1]:
+        raise _cut_off(path, len(lines))
+
+
+def parse(path: str, data: bytes) -> Iterator[Line]:
+    """Yield the lines of a recording that have messages.
+
+    Raises:
+        RecordingError: It is not a recording, or a line is wrong.
+    """
+    lines = data.split(b"\n")
+    if not data.strip():
+        raise RecordingError(path, 1, "the file is empty; a recording begins with a header")
+    if lines[-1]:
+        if len(lines) == 1:
+            _check_header(path, 1, _parse(path, 1, lines[0]))
+        raise _cut_off(path, len(lines))
+    runs: set[str] = set()
+    for number, text in enumerate(lines[:-1], 1):
+        value = _parse(path, number, text)
+        if number == 1 or HEADER in value:
+            _check_header(path, number, value)
+            runs.add(value["run"])
+        else:
+            yield _read_line(path, number, value, runs)
+
+
+def _cut_off(path: str, number: int) -> RecordingError:
+    return RecordingError(path, number, "the last line is cut off; remove it")
+
+
+def _parse(path: str, number: int, text: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else "it cannot be read"
+        if number == 1:
+            raise RecordingError(path, 1, "this is not a recording; write one with `stubwright record`") from None
+        raise RecordingError(path, number, f"this line is not JSON: {why}") from None
+    if not isinstance(value, dict):
+        raise RecordingError(path, number, "this line is not an object")
+    return value
+
+
+def _check_header(path: str, number: int, value: Mapping[str, Any]) -> None:
+    if value.get(HEADER) != KIND:
+        raise RecordingError(path, number, "this is not a recording; write one with `stubwright record`")
+    if value.get("version") != VERSION:
+        raise RecordingError(
+            path, number, f"the version of its format is {json.dumps(value.get('version'))}, and not {VERSION}"
+        )
+    if not isinstance(value.get("run"), str):
+        raise RecordingError(path, number, "the header has no `run`")
+
+
+def _read_line(path: str, number: int, value: Mapping[str, Any], runs: set[str]) -> Line:
+    if value.get("run") not in runs:
+        raise RecordingError(path, number, "no header stands above this line for its `run`")
+    if value.get("from") not in _SENDERS:
+        raise RecordingError(path, number, "`from` is neither `client` nor `server`")
+    exchange = value.get("exchange")
+    if exchange is not None and not isinstance(exchange, int):
+        raise RecordingError(path, number, "`exchange` is not a number")
+    message = value.get("message")
+    messages = message if isinstance(message, list) else [] if message is None else [message]
+    if not all(isinstance(each, dict) for each in messages):
+        raise RecordingError(path, number, "`message` is not a message of JSON-RPC")
+    return Line(number, value["run"], exchange, value["from"] == "client", tuple(messages))

@@ -1,0 +1,150 @@
+"""The package that a replay serves: that of a mock, whose calls are answered from a recording.
+
+Takes a folder that `mock.server` wrote, with the recording in it; gives the package and its handlers. It runs in the
+process of the replay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from stubwright.mock import package as mock_package
+from stubwright.recording import conversations, lines
+from stubwright.recording.answers import Answers
+from stubwright_runtime.mcp.downgrades import result_for
+from stubwright_runtime.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
+from stubwright_runtime.mcp.revisions import Revision
+from stubwright_runtime.mcp.vocabulary import LOG_LEVELS, SERVER_INFO_META_KEY
+from stubwright_runtime.state.nonces import new_nonce
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stubwright.recording.conversations import Answer
+    from stubwright_runtime.server.core.parts import Answer as AnswerRequest
+    from stubwright_runtime.server.core.parts import Host, Needed, Part, Request
+
+FILE: Final = "recording.jsonl"
+"""The recording, beside the package's `manifest.json`."""
+
+OPTIONS: Final = "replay.json"
+"""What the recording is called, and whether what it does not have is mocked."""
+
+_Part = TypeVar("_Part")
+_CACHE: Final[Mapping[str, Any]] = {"ttlMs": 0, "cacheScope": "private"}
+"""What a resource says from 2026-07-28 on (MCP, schema, `CacheableResult`), and need not have said before."""
+
+
+class ReplayPackage(mock_package.MockPackage):
+    """A package whose server answers from a recording."""
+
+    answers: Answers
+    mocks: bool
+
+    def replace_parts(self, parts: Sequence[_Part]) -> Sequence[_Part]:
+        """Wrap each part in one that looks into the recording first."""
+        return [cast("_Part", _Replayed(cast("Part", part), self)) for part in parts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """A part of the mock whose calls are answered from the recording."""
+
+    part: Part
+    package: ReplayPackage
+
+    def needed(self) -> list[Needed]:
+        """Return what the mock needs."""
+        return self.part.needed()
+
+    def listings(self) -> Mapping[str, Mapping[str, dict[str, Any]]]:
+        """Return the lists of the manifest."""
+        return self.part.listings()
+
+    def answers(self, host: Host) -> Mapping[str, AnswerRequest]:
+        """Its methods."""
+        return {
+            method: self._replay(answer) if method in conversations.CALLS else answer
+            for method, answer in self.part.answers(host).items()
+        }
+
+    def _replay(self, mocked: AnswerRequest) -> Callable[[Request], Awaitable[dict[str, Any]]]:
+        async def answer(request: Request) -> dict[str, Any]:
+            found = self.package.answers.find(request.method, request.params)
+            if found is not None:
+                return await _give(found, request, self.package)
+            if self.package.mocks:
+                return await mocked(request)
+            raise ProtocolError(INVALID_PARAMS, self.package.answers.explain(request.method, request.params))
+
+        return answer
+
+
+async def _give(answer: Answer, request: Request, package: ReplayPackage) -> dict[str, Any]:
+    """Return a recorded result as the caller's revision has it, after what was said before it.
+
+    Raises:
+        ProtocolError: The answer is one, or asks what the revision cannot ask.
+    """
+    for method, params in answer.notifications:
+        await _notify(method, params, request)
+    is_stateless = Revision.of(request.revision).has("stateless")
+    if answer.asks:
+        if is_stateless:
+            return _ask_again(answer.response["result"])
+        found = package.answers.find_after_questions(request.method, request.params)
+        if found is None:
+            raise ProtocolError(INVALID_PARAMS, f"the recorded answer asks the client, as {request.revision} cannot")
+        return await _give(found, request, package)
+    if "error" in answer.response:
+        error = answer.response["error"]
+        raise ProtocolError(error.get("code", INTERNAL_ERROR), str(error.get("message", "")), error.get("data"))
+    result = _strip_stamp(answer.response["result"])
+    if request.method == "resources/read" and is_stateless:
+        return {**_CACHE, **result}
+    if request.method == "tools/call":
+        tool = package.tools.get(request.params["name"])
+        return result_for(result, {} if tool is None else tool.definition, request.revision)
+    return result
+
+
+async def _notify(method: str, params: Mapping[str, Any], request: Request) -> None:
+    """Say what was said before an answer, if the caller wants it."""
+    if method == "notifications/progress" and isinstance(params.get("progress"), int | float):
+        await request.channel.progress(params["progress"], params.get("total"), params.get("message"))
+    elif method == "notifications/message" and params.get("level") in LOG_LEVELS:
+        await request.channel.log(params["level"], params.get("data"), params.get("logger"))
+
+
+def _ask_again(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question with a state of this server, which reads it when the answer comes."""
+    state = {"mark": new_nonce(), "asked": [*(recorded.get("inputRequests") or {})]}
+    return {**recorded, "requestState": json.dumps(state)}
+
+
+def _strip_stamp(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result without what the server says of itself in each, which this server does, too."""
+    result = {key: value for key, value in recorded.items() if key != "resultType"}
+    meta = result.get("_meta")
+    if isinstance(meta, dict) and SERVER_INFO_META_KEY in meta:
+        rest = {key: value for key, value in meta.items() if key != SERVER_INFO_META_KEY}
+        result = {**result, "_meta": rest} if rest else {key: value for key, value in result.items() if key != "_meta"}
+    return result
+
+
+def load(name: str, folder: Path) -> tuple[mock_package.MockPackage, object]:
+    """Return the package of this name, and the handlers of a mock.
+
+    Args:
+        name: The name under which the folder is imported.
+        folder: Where its files are.
+    """
+    package, handlers = mock_package.load_as(ReplayPackage, name, folder)
+    options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_text("utf-8"))
+    path: str = options["path"]
+    conversation = conversations.read(lines.parse(path, (folder / FILE).read_bytes()))
+    package.answers, package.mocks = Answers(path, conversation.calls), options["mocks"]
+    return package, handlers

@@ -1,0 +1,179 @@
+"""What is secret in messages, and never gets into a recording.
+
+Takes JSON values; gives copies with `[redacted]` in place of secrets: values of properties by their names, arguments
+that a manifest redacts, values that are known beforehand, and tokens. What was redacted by its name or by a manifest
+is known from then on, wherever it reappears. It changes no message that passes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from stubwright.importers.contracts.secrets import hide_tokens
+from stubwright_runtime.observability.logs import redact_jwts
+from stubwright_runtime.observability.redaction import REDACTED, Secret, redact
+from stubwright_runtime.values.text import split_pointer
+
+_SHORTEST: Final = 4
+"""Characters; shorter values are in many words by chance."""
+
+_VOCABULARY: Final = """
+jsonrpc method params result error code message data name title description arguments content structuredContent isError
+type role user assistant text image audio resource resource_link mimeType blob contents messages resultType complete
+input_required level debug info notice warning critical alert emergency object array string number integer boolean null
+true false tools resources prompts properties required
+"""
+_WORDS: Final = frozenset(_VOCABULARY.split())
+"""Words of MCP and JSON Schema: a value that is one of them is redacted where it stands, and nowhere else."""
+
+_PARTS: Final = re.compile(re.escape(REDACTED))
+
+
+class Redactor:
+    """Redacts the messages of one run."""
+
+    def __init__(
+        self, names: Iterable[str] = (), secrets: Iterable[str] = (), tools: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Take what is secret.
+
+        Args:
+            names: The names of properties, in any case.
+            secrets: Values.
+            tools: JSON Pointers to the arguments that only a handler may see, by the names of tools.
+        """
+        self._names = frozenset(name.casefold() for name in names)
+        self._tools = tools or {}
+        self._secrets: dict[str, Secret] = {}
+        self._learn(secrets)
+
+    def redact(self, message: Any, *, lists: bool = False) -> Any:
+        """Return a copy of a message without secrets.
+
+        Args:
+            message: A message of JSON-RPC.
+            lists: Whether it says what the server has. The properties in its schemas have names, but no values.
+        """
+        message = self._redact_arguments(message)
+        if self._names and not lists:
+            message = self._redact_names(message, schemas=_asks(message))
+        masked = self._mask(message)
+        if isinstance(message, dict) and isinstance(message.get("id"), int):
+            masked["id"] = message["id"]  # what an answer belongs to
+        return masked
+
+    def _mask(self, value: Any) -> Any:
+        """Return a value without known secrets and tokens."""
+        if isinstance(value, str):
+            return self._mask_text(_change_json(value, self._mask))
+        if isinstance(value, list):
+            return [self._mask(item) for item in value]
+        if isinstance(value, dict):
+            return {self._mask_text(key): self._mask(item) for key, item in value.items()}
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return REDACTED if is_number and json.dumps(value) in self._secrets else value
+
+    def _mask_text(self, text: str) -> str:
+        for secret in self._secrets.values():
+            for form in secret.forms:
+                text = text.replace(form, REDACTED)
+        return hide_tokens(redact_jwts(text, REDACTED), REDACTED)
+
+    def _redact_arguments(self, message: Any) -> Any:
+        if not isinstance(message, dict) or message.get("method") != "tools/call":
+            return message
+        params = message.get("params")
+        arguments = params.get("arguments") if isinstance(params, dict) else None
+        pointers = self._tools.get(str(params.get("name"))) if isinstance(params, dict) else None
+        if not pointers or not isinstance(params, dict) or not isinstance(arguments, dict):
+            return message
+        for pointer in pointers:
+            self._learn(_list_texts(_follow(arguments, split_pointer(pointer))))
+        return {**message, "params": {**params, "arguments": redact(arguments, pointers)}}
+
+    def _redact_names(self, value: Any, *, schemas: bool = False) -> Any:
+        """Return a value without those of properties with the names; `schemas` says that forms are left as they are."""
+        if isinstance(value, dict):
+            return {key: self._redact_property(key, item, schemas) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._redact_names(item, schemas=schemas) for item in value]
+        return _change_json(value, self._redact_names) if isinstance(value, str) else value
+
+    def _redact_property(self, name: str, value: Any, schemas: bool) -> Any:
+        if schemas and name == "requestedSchema":
+            return value
+        if name.casefold() not in self._names or value is None:
+            return self._redact_names(value, schemas=schemas)
+        self._learn(_list_texts(value))
+        return REDACTED
+
+    def _learn(self, texts: Iterable[str]) -> None:
+        """Note secrets; the longest is searched for first, since another may be its start."""
+        for text in texts:
+            if len(text) >= _SHORTEST and text not in _WORDS and text != REDACTED:
+                self._secrets.setdefault(text, Secret(text))
+        self._secrets = dict(sorted(self._secrets.items(), key=lambda item: -len(item[0])))
+
+
+def matches(recorded: Any, sent: Any) -> bool:
+    """Tell whether a value may be what was recorded: whatever was redacted may have been anything."""
+    if recorded == REDACTED:
+        return True
+    if isinstance(recorded, str) and REDACTED in recorded:
+        pattern = ".*".join(re.escape(part) for part in _PARTS.split(recorded))
+        return isinstance(sent, str) and re.fullmatch(pattern, sent, re.DOTALL) is not None
+    if isinstance(recorded, dict) and isinstance(sent, dict):
+        return recorded.keys() == sent.keys() and all(matches(value, sent[key]) for key, value in recorded.items())
+    if isinstance(recorded, list) and isinstance(sent, list):
+        return len(recorded) == len(sent) and all(map(matches, recorded, sent))
+    return type(recorded) is type(sent) and bool(recorded == sent)
+
+
+def _asks(message: Any) -> bool:
+    """Tell whether a message asks the user to fill in a form, whose schema names properties that have no values."""
+    if not isinstance(message, dict):
+        return False
+    result = message.get("result")
+    is_round = isinstance(result, dict) and result.get("resultType") == "input_required"
+    return is_round or message.get("method") == "elicitation/create"
+
+
+def _change_json(text: str, change: Callable[[Any], Any]) -> str:
+    """Return a text with its JSON changed, if it is JSON, as the text of a tool's result often is."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        value = json.loads(text)
+        changed = change(value)
+        return text if changed == value else json.dumps(changed, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _follow(value: Any, way: Sequence[str]) -> Any:
+    """Return what a pointer leads to; None if it leads nowhere."""
+    for step in way:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """Yield what is secret in a value: its strings and numbers, but not the keys of its objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield json.dumps(value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _list_texts(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _list_texts(item)

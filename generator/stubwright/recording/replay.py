@@ -1,0 +1,56 @@
+"""A server that answers from a recording, on standard input and output or over HTTP.
+
+Takes a recording and, for what it does not have, a manifest; serves as a mock does, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from stubwright.compile import pipeline
+from stubwright.compile.syntax import yamlwriter
+from stubwright.importers import servers
+from stubwright.importers.reading import SingleFileReader
+from stubwright.mock import server
+from stubwright.recording.package import FILE, OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stubwright import ir
+    from stubwright.recording.conversations import Conversation
+
+_LOADER = "stubwright.recording.package"
+_MANIFEST = "manifest.json"
+
+
+def make_manifest(conversation: Conversation) -> tuple[ir.Manifest, Sequence[str]]:
+    """Return what the recorded server lists as a manifest, with notes on what was fixed or left out.
+
+    Raises:
+        UnfixableError: Leaving out parts does not make it a manifest.
+    """
+    result = servers.make_manifest(conversation.listing, name=None, default_name="recorded")
+    text = yamlwriter.imported(result.manifest, _MANIFEST)
+    checked = pipeline.compile_manifest(_MANIFEST, SingleFileReader(_MANIFEST, text.encode()))
+    if checked.manifest is None:
+        raise AssertionError("an import gives a manifest that `check` accepts")
+    return checked.manifest, result.notes
+
+
+def serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str], *, mocks: bool) -> int:
+    """Serve until the client leaves or a signal comes; return the exit status.
+
+    Args:
+        path: What the recording is called.
+        data: The recording, which `lines.parse` accepts.
+        manifest: What is listed.
+        options: For the command of a generated package, such as `--http`.
+        mocks: Whether what was not recorded is answered as a mock answers; otherwise it is refused.
+
+    Raises:
+        OSError: The temporary folder cannot be written.
+    """
+    files = {FILE: data, OPTIONS: json.dumps({"path": path, "mocks": mocks}).encode()}
+    return server.serve(manifest, options, seed=0, loader=_LOADER, files=files)

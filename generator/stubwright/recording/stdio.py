@@ -1,0 +1,94 @@
+"""A proxy on standard input and output: the client's bytes go to a command, and the command's to the client.
+
+Takes a command; passes every byte on as it comes, and shows a recorder the lines in both directions.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from stubwright.mock.server import forward_signals
+from stubwright.recording.writing import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stubwright.recording.writing import Recorder
+
+_INPUT: Final = 0
+_OUTPUT: Final = 1
+_CHUNK: Final = 64 * 1024
+_PATIENCE: Final = 5.0
+"""Seconds that the command has to end after its input has, and again after it was asked to."""
+
+_LAST: Final = 2.0
+"""Seconds for what the command wrote before it ended; something that it started may keep its output open."""
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], recorder: Recorder) -> int:
+    """Run a command between this process's standard input and output; return its exit status.
+
+    Args:
+        words: The command.
+        environment: Its variables.
+        recorder: Is shown each line before it is passed on.
+
+    Raises:
+        OSError: The command cannot be started.
+        ValueError: A NUL byte stands in the command.
+    """
+    with forward_signals() as pass_on:
+        program = shutil.which(words[0], path=environment.get("PATH")) or words[0]
+        # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
+        process = subprocess.Popen(  # noqa: S603 - the user's own command
+            [program, *words[1:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=dict(environment),
+            bufsize=0,
+            start_new_session=True,
+        )
+        pass_on(process)
+        sink, source = process.stdin, process.stdout
+        if sink is None or source is None:
+            raise AssertionError("both are pipes")
+
+        def close() -> None:
+            with suppress(OSError):
+                sink.close()
+            if not _has_ended(process):
+                process.terminate()
+                if not _has_ended(process):
+                    process.kill()
+
+        client = Lines(lambda line: recorder.take("client", line))
+        server = Lines(lambda line: recorder.take("server", line))
+        reading = threading.Thread(target=_pass, args=(_INPUT, sink.fileno(), client, close), daemon=True)
+        writing = threading.Thread(target=_pass, args=(source.fileno(), _OUTPUT, server, close), daemon=True)
+        reading.start()
+        writing.start()
+        status = process.wait()
+        writing.join(_LAST)
+    return status if status >= 0 else 128 - status
+
+
+def _pass(source: int, sink: int, lines: Lines, close: Callable[[], None]) -> None:
+    """Pass bytes on until one end is closed; then end the command, if it is still there."""
+    with suppress(OSError):
+        while data := os.read(source, _CHUNK):
+            lines.feed(data)
+            while data:
+                data = data[os.write(sink, data) :]
+    lines.end()
+    close()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
+    return process.returncode is not None

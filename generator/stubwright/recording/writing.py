@@ -1,0 +1,143 @@
+"""Messages as lines of a recording.
+
+Takes the bytes that pass in each direction; appends a line of JSON for each message. Nothing is written that is not
+JSON, since nobody could say what is secret in it: only how long it was.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+from stubwright.recording.lines import HEADER, KIND, VERSION
+from stubwright_runtime.mcp.vocabulary import SECTIONS
+
+if TYPE_CHECKING:
+    from stubwright.recording.redaction import Redactor
+
+Sender: TypeAlias = Literal["client", "server"]
+
+_LISTS: Final = frozenset(section.method for section in SECTIONS)
+
+
+class Recorder:
+    """Writes down one run: all that passes between clients and one server.
+
+    Attributes:
+        failure: Why nothing more is written; None as long as everything is.
+        has_answers: Whether the server has said anything.
+    """
+
+    def __init__(self, append: Callable[[bytes], None], redactor: Redactor, server: Mapping[str, Any]) -> None:
+        """Begin a run.
+
+        Args:
+            append: Appends a line. Raises OSError.
+            redactor: Takes secrets away.
+            server: Where the server is, without secrets.
+        """
+        self.failure: OSError | None = None
+        self.has_answers = False
+        self._append = append
+        self._redactor = redactor
+        self._run = secrets.token_hex(4)
+        self._start = time.monotonic()
+        self._lock = threading.Lock()
+        self._listing: set[str] = set()
+        date = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self._write({HEADER: KIND, "version": VERSION, "run": self._run, "date": date, "server": server})
+
+    def take(self, sender: Sender, data: bytes, exchange: int | None = None, **more: Any) -> None:
+        """Write down a message.
+
+        Args:
+            sender: Who sends it.
+            data: Its bytes.
+            exchange: Over HTTP, the number of the request that it is sent in, or in answer to.
+            more: What else is known of it.
+        """
+        if not data.strip():
+            return
+        with self._lock:
+            self.has_answers |= sender == "server"
+            line = {"run": self._run, "at": round(time.monotonic() - self._start, 3), "from": sender}
+            line |= {} if exchange is None else {"exchange": exchange}
+            self._write({**line, **more, **self._describe(sender, data, exchange)})
+
+    def note(self, sender: Sender, exchange: int, **more: Any) -> None:
+        """Write down what is known of a part of HTTP that has no message."""
+        with self._lock:
+            line = {"run": self._run, "at": round(time.monotonic() - self._start, 3), "from": sender}
+            self._write({**line, "exchange": exchange, **more})
+
+    def _describe(self, sender: Sender, data: bytes, exchange: int | None) -> dict[str, Any]:
+        try:
+            message = json.loads(data, parse_constant=_refuse)
+            if isinstance(message, list):
+                redacted: Any = [self._redact(sender, each, exchange) for each in message]
+            else:
+                redacted = self._redact(sender, message, exchange)
+            json.dumps(redacted, allow_nan=False)
+        except (ValueError, RecursionError):
+            return {"unreadable": len(data)}
+        return {"message": redacted}
+
+    def _redact(self, sender: Sender, message: Any, exchange: int | None) -> Any:
+        lists = False
+        if isinstance(message, dict) and "id" in message:
+            key = json.dumps([exchange, message["id"]])
+            if sender == "client" and message.get("method") in _LISTS:
+                self._listing.add(key)
+            elif sender == "server" and "method" not in message and key in self._listing:
+                self._listing.discard(key)
+                lists = True
+        return self._redactor.redact(message, lists=lists)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        if self.failure is not None:
+            return
+        try:
+            self._append(_encode(line) + b"\n")
+        except OSError as error:
+            self.failure = error
+
+
+class Lines:
+    """Bytes as they come in, as lines."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        """Take what is given each line, without its end."""
+        self._take = take
+        self._begun = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Take more bytes."""
+        if b"\n" not in data:
+            self._begun += data
+            return
+        *lines, rest = data.split(b"\n")
+        lines[0] = bytes(self._begun) + lines[0]
+        self._begun = bytearray(rest)
+        for line in lines:
+            self._take(line)
+
+    def end(self) -> None:
+        """Take what stands behind the last end of a line."""
+        self._take(bytes(self._begun))
+        self._begun.clear()
+
+
+def _encode(line: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can have and UTF-8 cannot
+        return json.dumps(line, separators=(",", ":")).encode()
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,383 @@
+"""`stubwright record` and `replay`: what passes stays as it is, no secret is written down, and a double answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import mcp
+import mcp_types
+import pytest
+import yaml
+from conftest import ROOT
+from mcp.client.stdio import stdio_client
+
+import forked
+from command_line import stubwright
+from processes import running
+from serving import Asked, Handling, served
+
+WEATHER: Final = str(ROOT / "specs" / "weather.yaml")
+JWT: Final = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
+
+ECHO: Final = """\
+import json, os, sys
+TOOL = {"name": "greet", "inputSchema": {"type": "object", "properties": {"pass-word": {"type": "string"}}}}
+number = 0
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    params = message.get("params") or {}
+    if message["method"] == "initialize":
+        info = {"name": "echo", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif message["method"] == "tools/list":
+        result = {"tools": [TOOL]}
+    else:
+        number += 1
+        said = json.dumps([number, params["arguments"], os.environ.get("API_KEY"), os.environ.get("TOKEN")])
+        result = {"content": [{"type": "text", "text": said}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+ODD: Final = rb"""
+import sys, time
+data = sys.stdin.buffer.read()
+sys.stderr.write("to the log\n")
+result = b'{"n":' + b"9" * 40 + b', "m": 1.10, "s": "\\u00fc\xc3\xbc"}'
+sys.stdout.buffer.write(b'{"jsonrpc": "2.0",  "id":1, "result":' + result + b"}\r\n")
+sys.stdout.buffer.write(b"no JSON \xff\n\n" + data + b'{"jsonrpc": "2.0"')
+sys.exit(7)
+"""
+
+
+def handshake(*requests: tuple[str, dict[str, Any]]) -> str:
+    """The lines of a client of 2025-06-18, with requests after the handshake."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        *({"id": number, "method": method, "params": params} for number, (method, params) in enumerate(requests, 1)),
+    ]
+    return "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+
+
+def call(name: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "tools/call", {"name": name, "arguments": arguments}
+
+
+def run(folder: Path, *argv: str, said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    """A command with something on its standard input."""
+    command = [*forked.interpreter(), "-m", "stubwright", *argv]
+    environment = {**os.environ, **env}
+    return subprocess.run(
+        command, cwd=folder, input=said, capture_output=True, text=True, check=False, env=environment, timeout=60
+    )
+
+
+def answers(said: str) -> dict[int, Any]:
+    """The answers among lines, by their ids."""
+    messages = [json.loads(line) for line in said.splitlines()]
+    return {message["id"]: message.get("result", message.get("error")) for message in messages if "id" in message}
+
+
+def record(folder: Path, *requests: tuple[str, dict[str, Any]], options: Sequence[str] = (), **env: str) -> str:
+    """The recording of a conversation with the server that echoes."""
+    (folder / "echo.py").write_text(ECHO)
+    said = handshake(*requests)
+    done = run(folder, "record", "-o", "r.jsonl", *options, "--", sys.executable, "echo.py", said=said, **env)
+    assert done.returncode == 0, done.stderr
+    assert answers(done.stdout).keys() == set(range(len(requests) + 1))
+    return (folder / "r.jsonl").read_text()
+
+
+def replay(folder: Path, *requests: tuple[str, dict[str, Any]], options: Sequence[str] = ()) -> dict[int, Any]:
+    """What a replay answers to requests."""
+    done = run(folder, "replay", "r.jsonl", *options, said=handshake(*requests))
+    assert done.returncode == 0, done.stderr
+    return answers(done.stdout)
+
+
+def test_bytes_and_the_exit_status_are_the_same_with_the_proxy(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_bytes(ODD)
+    said = b'{"jsonrpc":"2.0", "id": 1,  "method": "x", "params": {"n": ' + b"7" * 30 + b"}}\r\n\xff half a line"
+    command = [sys.executable, "odd.py"]
+    plain = subprocess.run(command, cwd=tmp_path, input=said, capture_output=True, check=False)
+    proxied = subprocess.run(
+        [*forked.interpreter(), "-m", "stubwright", "record", "--", *command],
+        cwd=tmp_path,
+        input=said,
+        capture_output=True,
+        check=False,
+    )
+    assert plain.returncode == proxied.returncode == 7
+    assert plain.stdout == proxied.stdout != b""
+    assert plain.stderr == proxied.stderr == b"to the log\n"
+    header, *lines = [json.loads(line) for line in (tmp_path / "recording.jsonl").read_text().splitlines()]
+    assert header["server"] == {"command": command}
+    assert [line.get("message", line.get("unreadable")) for line in lines] == [
+        {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"n": int("7" * 30)}},
+        13,
+        {"jsonrpc": "2.0", "id": 1, "result": {"n": int("9" * 40), "m": 1.1, "s": "üü"}},
+        9,
+        {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"n": int("7" * 30)}},
+        30,
+    ]
+
+
+def test_no_secret_is_written_down(tmp_path: Path) -> None:
+    tool = {"name": "greet", "inputSchema": {"type": "object"}, "stubwright": {"policy": {"redact": ["/card/number"]}}}
+    manifest = {"stubwright": 1, "server": {"name": "echo", "version": "1"}, "tools": [tool]}
+    (tmp_path / "m.yaml").write_text(yaml.safe_dump(manifest))
+    sent = {"pass-word": "hunter22", "card": {"number": 4111222233334444}, "note": JWT, "role": {"Pass-Word": "user"}}
+    options = ["--redact", "pass-word", "--manifest", "m.yaml", "--env", "API_KEY", "--env", "TOKEN=to/ken-é-9"]
+    text = record(tmp_path, ("tools/list", {}), call("greet", **sent), options=options, API_KEY="key-of-the-api")
+    for secret in ("hunter22", "4111222233334444", JWT, "eyJ", "key-of-the-api", "to/ken", "\\u00e9-9"):
+        assert secret not in text
+    *_, listed, answer = [json.loads(line)["message"] for line in text.splitlines()[1:]]
+    assert listed["result"]["tools"][0]["inputSchema"]["properties"] == {"pass-word": {"type": "string"}}
+    hidden = "[redacted]"
+    kept = {"pass-word": hidden, "card": {"number": hidden}, "note": hidden, "role": {"Pass-Word": hidden}}
+    assert json.loads(answer["result"]["content"][0]["text"]) == [1, kept, hidden, hidden]
+    assert json.loads(text.splitlines()[0])["server"]["env"] == ["API_KEY", "TOKEN"]
+    assert stat.S_IMODE((tmp_path / "r.jsonl").stat().st_mode) == 0o600
+    # Whatever was redacted may have been anything, and the rest counts.
+    again = {**sent, "pass-word": "another", "card": {"number": 1}}
+    _, same, other = replay(tmp_path, call("greet", **again), call("greet", **{**again, "x": 1})).values()
+    assert same == answer["result"]
+    assert other["message"].endswith("in line 5, where `x` was missing and now is 1")
+
+
+def test_a_secret_that_is_a_word_of_the_protocol_leaves_the_messages_whole(tmp_path: Path) -> None:
+    text = record(tmp_path, call("greet", user="text"), options=["--redact", "user"])
+    answer = json.loads(text.splitlines()[-1])["message"]["result"]["content"][0]
+    assert answer == {"type": "text", "text": '[1, {"user": "[redacted]"}, null, null]'}
+
+
+def test_answers_come_in_turn_and_equal_calls_are_the_same(tmp_path: Path) -> None:
+    record(tmp_path, call("greet", a=1, b=[2.0]), call("greet", b=[2], a=1.0))
+    again = ("tools/call", {"_meta": {"x": 1}, "arguments": {"b": [2], "a": 1}, "name": "greet"})
+    _, *given = replay(tmp_path, again, again, again).values()
+    assert [json.loads(result["content"][0]["text"])[0] for result in given] == [1, 2, 2]
+
+
+def test_a_call_that_was_not_recorded_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    record(tmp_path, call("greet", city="Rome", days=3), call("greet", city="Oslo", days=3, units="K"))
+    nearest = 'r.jsonl has no tools/call of "greet" with these arguments; the nearest is in line'
+    refused = replay(tmp_path, call("greet", city="Oslo", days=4, units="K"), call("greet", city="Rome"), call("other"))
+    assert {number: (error["code"], error["message"]) for number, error in list(refused.items())[1:]} == {
+        1: (
+            -32602,
+            f"{nearest} 5, where `days` was 3 and now is 4",
+        ),
+        2: (
+            -32602,
+            f"{nearest} 4, where `days` was 3 and now is missing",
+        ),
+        3: (-32602, 'r.jsonl has no tools/call of "other"; it has "greet"'),
+    }
+
+
+def test_runs_are_appended_and_a_mock_answers_what_was_not_recorded(tmp_path: Path) -> None:
+    said = handshake(call("get_weather", location="Rome"))
+    for _ in range(2):
+        server = [*forked.interpreter(), "-m", "stubwright", "mock", WEATHER, "--seed", "1"]
+        done = run(tmp_path, "record", "-o", "r.jsonl", "--", *server, said=said)
+        assert done.returncode == 0, done.stderr
+    headers = [line for line in map(json.loads, (tmp_path / "r.jsonl").read_text().splitlines()) if "version" in line]
+    assert len({header["run"] for header in headers}) == len(headers) == 2
+    recording = (tmp_path / "r.jsonl").read_text().replace("Partly cloudy", "Hail")
+    (tmp_path / "r.jsonl").write_text(recording)
+    options = ["--mock", WEATHER]
+    _, rome, oslo, unlisted = replay(
+        tmp_path,
+        *(call("get_weather", location=name) for name in ("Rome", "Oslo")),
+        ("tools/list", {}),
+        options=options,
+    ).values()
+    assert rome["structuredContent"]["conditions"] == "Hail"
+    assert oslo["structuredContent"]["conditions"] == "Partly cloudy"
+    assert {tool["name"] for tool in unlisted["tools"]} >= {"get_weather", "get_forecast"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda text: "", "r.jsonl:1: the file is empty; a recording begins with a header"),
+        (lambda text: "{}\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
+        (lambda text: "name: x\n", "r.jsonl:1: this is not a recording; write one with `stubwright record`"),
+        (
+            lambda text: text.replace('"version":1', '"version":9', 1),
+            "r.jsonl:1: the version of its format is 9, and not 1",
+        ),
+        (lambda text: text[:-9], "r.jsonl:5: the last line is cut off; remove it"),
+        (
+            lambda text: text.replace('"id":1,"method"', '"id":1"method"'),
+            "r.jsonl:3: this line is not JSON: Expecting ',' delimiter",
+        ),
+        (
+            lambda text: text.replace('"from":"server"', '"from":"me"', 1),
+            "r.jsonl:4: `from` is neither `client` nor `server`",
+        ),
+        (lambda text: text.splitlines()[0] + "\n", "r.jsonl cannot be replayed: it has no answer of a server"),
+    ],
+)
+def test_what_is_wrong_with_a_recording_is_said(tmp_path: Path, edit: Any, problem: str) -> None:
+    (tmp_path / "echo.py").write_text(ECHO)
+    said = handshake(call("greet", city="Rome"))
+    assert run(tmp_path, "record", "-o", "r.jsonl", "--", sys.executable, "echo.py", said=said).returncode == 0
+    lines = (tmp_path / "r.jsonl").read_text().splitlines(keepends=True)
+    # The order of the two directions is that of time.
+    lines[1:] = sorted(lines[1:], key=lambda line: '"from":"server"' in line)
+    del lines[2]
+    (tmp_path / "r.jsonl").write_text(edit("".join(lines)))
+    done = stubwright("replay", "r.jsonl", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"stubwright: {problem}\n")
+
+
+def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine\n")
+    done = stubwright("record", "-o", "notes.txt", "--", sys.executable, "-c", "print()", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "stubwright: notes.txt:1: this is not a recording; write one with `stubwright record`\n"
+    assert (tmp_path / "notes.txt").read_text() == "mine\n"
+    missing = stubwright("replay", "none.jsonl", cwd=tmp_path)
+    assert (missing.returncode, missing.stderr[:43]) == (1, "stubwright: none.jsonl cannot be read: No s")
+    unknown = stubwright("record", "--", "no-such-program", cwd=tmp_path)
+    assert unknown.returncode == 3
+    assert "`no-such-program` cannot be started: No such file" in unknown.stderr
+
+
+def test_a_signal_ends_the_proxy_and_its_command(tmp_path: Path) -> None:
+    program = (
+        "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(5)); print('{}', flush=True); time.sleep(60)"
+    )
+    command = [*forked.interpreter(), "-m", "stubwright", "record", "--", sys.executable, "-c", program]
+    with running(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"{}\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 5
+
+
+@contextmanager
+def over_http(folder: Path, *argv: str) -> Iterator[str]:
+    """A command that serves over HTTP; gives its URL, and stops it as Ctrl-C does."""
+    command = [*forked.interpreter(), "-m", "stubwright", *argv, "--http", "127.0.0.1:0"]
+    with running(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = ""
+        while (found := re.search(r"(http://127\S+/mcp)\n", said)) is None:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        yield found[1]
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait(20) == 0
+
+
+def on_stdio(folder: Path, *argv: str) -> AbstractAsyncContextManager[Any]:
+    command = [*forked.interpreter(), "-m", "stubwright", *argv]
+    return stdio_client(mcp.StdioServerParameters(command=command[0], args=command[1:], cwd=folder))
+
+
+async def visit(target: Any, mode: Any) -> list[Any]:
+    """All that a client sees of the weather server."""
+    async with mcp.Client(target, mode=mode) as client:
+        results = [
+            await client.list_tools(),
+            await client.list_resources(),
+            await client.list_prompts(),
+            await client.call_tool("get_weather", {"location": "Rome"}),
+            await client.read_resource("weather://about"),
+            await client.get_prompt("plan_day", {"city": "Rome"}),
+        ]
+        info = [client.protocol_version, client.server_info, client.instructions]
+        return [*info, *(result.model_dump(mode="json", by_alias=True, exclude_none=True) for result in results)]
+
+
+@pytest.mark.parametrize("recorded_in", ["legacy", "auto"])
+def test_a_replay_answers_clients_of_both_eras_as_the_server_did(tmp_path: Path, recorded_in: str) -> None:
+    mock = [*forked.interpreter(), "-m", "stubwright", "mock", WEATHER]
+    seen = {mode: asyncio.run(visit(on_stdio(tmp_path, "mock", WEATHER), mode)) for mode in ("legacy", "auto")}
+    proxy = on_stdio(tmp_path, "record", "-o", "r.jsonl", "--", *mock)
+    assert asyncio.run(visit(proxy, recorded_in)) == seen[recorded_in]
+    for mode, expected in seen.items():
+        assert asyncio.run(visit(on_stdio(tmp_path, "replay", "r.jsonl"), mode)) == expected
+    with over_http(tmp_path, "replay", "r.jsonl") as url:
+        for mode, expected in seen.items():
+            assert asyncio.run(visit(url, mode)) == expected
+
+
+class Answering:
+    """A tool that tells of progress, and one that asks a client of 2026-07-28 for a name."""
+
+    async def list(self, _ctx: Any) -> Any:
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("slow", "ask")]
+        return {"tools": tools, "ttlMs": 0, "cacheScope": "private"}
+
+    async def call(self, ctx: Any) -> Any:
+        if (ctx.params or {}).get("name") == "slow":
+            await ctx.session.report_progress(1, 2, "half")
+            return {"content": [{"type": "text", "text": "done"}]}
+        responses = ctx.params.get("inputResponses") or {}
+        if "who" not in responses:
+            form = {"type": "object", "properties": {"name": {"type": "string"}}}
+            params = {"mode": "form", "message": "Who?", "requestedSchema": form}
+            raise Asked({"who": {"method": "elicitation/create", "params": params}})
+        return {"content": [{"type": "text", "text": f"hello {responses['who']['content']['name']}"}]}
+
+
+async def ask_with_a_handshake(url: str) -> str:
+    async with mcp.Client(url, mode="legacy") as client:
+        return getattr((await client.call_tool("ask", {})).content[0], "text", "")
+
+
+async def converse(url: str, mode: Any) -> tuple[list[Any], list[str]]:
+    """The progress that a client hears of, and the answers that it gets."""
+    heard: list[Any] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        heard.append((done, total, message))
+
+    async def answer(_context: Any, _params: Any) -> mcp_types.ElicitResult:
+        return mcp_types.ElicitResult(action="accept", content={"name": "Ann"})
+
+    async with mcp.Client(url, mode=mode, elicitation_callback=answer) as client:
+        results = [await client.call_tool("slow", {}, progress_callback=progress)]
+        if mode != "legacy":
+            results.append(await client.call_tool("ask", {}))
+        return heard, [getattr(result.content[0], "text", "") for result in results]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_proxy_over_http_passes_streams_and_its_recording_has_no_headers(tmp_path: Path, mode: str) -> None:
+    handling = Handling(tools_call=Answering().call, tools_list=Answering().list)
+    expected = ([(1, 2, "half")], ["done"] if mode == "legacy" else ["done", "hello Ann"])
+    options = ["-o", "r.jsonl", "--token", "top-5ecret"]
+    with served(handling.server) as url, over_http(tmp_path, "record", *options, url) as proxy:
+        assert asyncio.run(converse(proxy, mode)) == expected
+        foreign = httpx2.post(proxy, json={}, headers={"Origin": "https://evil.example"})
+        rebound = httpx2.post(proxy, json={}, headers={"Host": "evil.example"})
+        assert [foreign.status_code, rebound.status_code] == [403, 421]
+    text = (tmp_path / "r.jsonl").read_text()
+    assert "5ecret" not in text
+    assert "Bearer" not in text
+    assert json.loads(text.splitlines()[0])["server"] == {"url": url, "headers": ["Authorization"]}
+    with over_http(tmp_path, "replay", "r.jsonl") as double:
+        assert asyncio.run(converse(double, mode)) == expected
+        if mode == "auto":  # an older client cannot be asked
+            assert asyncio.run(ask_with_a_handshake(double)) == "hello Ann"
