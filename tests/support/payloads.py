@@ -142,6 +142,7 @@ BASE: Json = {
         "api": {
             "baseUrl": "https://{region}.example.com", "baseUrlEnv": "BASE_URL", "timeout": "5s",
             "maxResponseBytes": "1MiB",
+            "clientCertificate": {"certificateEnv": "CERT", "keyEnv": "CERT_KEY", "passwordEnv": "PASS", "x-more": "m"},
             "auth": {
                 "key": {"type": "apiKey", "env": "KEY", "in": "header", "name": "X-Key", "x-more": "m"},
                 "login": {"type": "basic", "usernameEnv": "USER_NAME", "passwordEnv": "PASS_WORD"},
@@ -267,7 +268,7 @@ BASE: Json = {
         "apis": {"api": {
             "baseUrl": "https://{region}.example.net", "baseUrlEnv": "BASE_URL", "timeout": "6s", "retries": 1,
             "variables": {"region": {"env": "REGION_2"}}, "maxResponseBytes": "2MiB", "output": "lenient",
-            "input": "lenient",
+            "input": "lenient", "clientCertificate": {"keyEnv": "OTHER_KEY"},
             "auth": {"token": {"type": "bearer", "env": "TOKEN"}}, "security": [["token"]],
             "headers": {"X-More": "m"}, "query": {"more": "m"}, "bind": {"q": {"value": "v"}}, "x-more": "m",
         }},

@@ -20,6 +20,13 @@ _LOGIN: Final = {
 }
 
 
+_CERTIFICATE: Final = {
+    "certificateEnv": ("file of the client certificate", False),
+    "keyEnv": ("file of the client key", False),
+    "passwordEnv": ("password of the client key", True),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A variable.
@@ -72,6 +79,9 @@ def _list_of_apis(apis: Mapping[str, Any]) -> Iterator[Variable]:
             yield Variable(api["baseUrlEnv"], "address", "", name, default=api.get("baseUrl"))
         for part, variable in (api.get("variables") or {}).items():
             yield Variable(variable["env"], "part", part, name, default=variable["default"])
+        for key, (what, is_secret) in _CERTIFICATE.items():
+            if key in (api.get("clientCertificate") or {}):
+                yield Variable(api["clientCertificate"][key], "credential", what, name, is_secret)
         for auth in (api.get("auth") or {}).values():
             if "env" in auth:
                 what = "token" if auth["type"] in ("bearer", "oauth2") else "key"

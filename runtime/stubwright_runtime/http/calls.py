@@ -11,6 +11,7 @@ import email.utils
 import logging
 import os
 import random
+import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -68,6 +69,8 @@ _LONGEST_WAIT: Final = 10.0
 """Seconds to wait before a call is repeated. An API that asks for more is told to the caller instead."""
 
 _CONNECTING: Final = 10.0
+_PLAIN: Final = ""
+"""Stands for the client of all APIs without a client certificate."""
 
 logging.getLogger("httpx2").setLevel(logging.WARNING)  # below, it tells URLs, which may hold keys
 
@@ -94,7 +97,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
     def __init__(self, package: Package, handlers: object) -> None:
         """Take the package, and the handlers that were written."""
         self._handlers = handlers
-        self._client: httpx2.AsyncClient | None = None
+        self._clients: dict[str, httpx2.AsyncClient] = {}
         self._stack = AsyncExitStack()
         self._calls: dict[str, Call] = {}
         self._package = package
@@ -121,18 +124,19 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         """Enter the handlers that were written, where they are an async context manager.
 
         Raises:
-            ValueError: A variable of the environment is set to what it cannot be.
+            ValueError: A variable of the environment is not set that has to be, or is set to what it cannot be.
         """
-        _ = self._apis
+        contexts = {name: _make_context(name, api) for name, api in self._apis.items() if "clientCertificate" in api}
         self._stack = AsyncExitStack()
         if is_entered(self._handlers):
             await self._stack.enter_async_context(self._handlers)
-        self._client = await self._stack.enter_async_context(_client())
+        for name, context in {_PLAIN: None, **contexts}.items():
+            self._clients[name] = await self._stack.enter_async_context(_client(context))
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         """Leave them, and close the connections."""
-        self._client = None
+        self._clients = {}
         await self._stack.aclose()
 
     @cached_property
@@ -168,7 +172,7 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
             hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
             repeatable = binding.method in _REPEATABLE or hints.get("idempotentHint") is True
             retries = binding.api.retries if repeatable else 0
-            async with self._connected() as client:
+            async with self._connected(http.get("api", _PLAIN)) as client:
                 who = ctx.principal
                 worked, outgoing, answer = await self._admitted(client, binding, prepared, ways, retries, who)
             is_elsewhere = answer.status in _MOVED and _origin(answer.url) != _origin(outgoing.url)
@@ -236,13 +240,15 @@ class Handlers(AbstractAsyncContextManager["Handlers"]):
         return prepared(environment, way)
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[httpx2.AsyncClient, None]:
-        """Yield the client that is kept; without a server around the handlers, one for this call."""
-        if self._client is not None:
-            yield self._client
-        else:
-            async with _client() as client:
-                yield client
+    async def _connected(self, api: str) -> AsyncGenerator[httpx2.AsyncClient, None]:
+        """Yield the client that is kept for an API; without a server around the handlers, one for this call."""
+        if self._clients:
+            yield self._clients.get(api) or self._clients[_PLAIN]
+            return
+        settings = self._apis.get(api, {})
+        context = _make_context(api, settings) if "clientCertificate" in settings else None
+        async with _client(context) as client:
+            yield client
 
 
 def _shaping(tool: Tool) -> tuple[Shape | None, Page | None]:
@@ -296,10 +302,20 @@ def _bounded(value: Any, tool: Tool) -> Any:
     return bounded(value, tool.name, tool.policy)
 
 
-def _client() -> httpx2.AsyncClient:
+def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:
+    """Return the TLS context of an API that has a client certificate; None if none is there."""
+    from .certificates import make_context
+
+    return make_context(name, api, os.environ)
+
+
+def _client(context: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
     """Return a client that keeps no cookies, since it serves more than one caller."""
     jar = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
-    return httpx2.AsyncClient(cookies=jar, follow_redirects=False, timeout=httpx2.Timeout(None, connect=_CONNECTING))
+    timeout = httpx2.Timeout(None, connect=_CONNECTING)
+    return httpx2.AsyncClient(
+        cookies=jar, follow_redirects=False, timeout=timeout, verify=True if context is None else context
+    )
 
 
 async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing, retries: int) -> Answer:
@@ -318,7 +334,7 @@ async def _sent(client: httpx2.AsyncClient, binding: Binding, outgoing: Outgoing
             _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"cannot be reached: {reason}", is_sent=False) from None
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, ssl.SSLError) as error:  # the latter if an API refuses a certificate
             _debug(outgoing, reason := describe(error, _words(error)), begun)
             if is_last:
                 raise _failure(binding, outgoing, f"did not finish its answer: {reason}") from None

@@ -59,6 +59,7 @@ def apis(resolved: Resolved) -> Iterator[Diagnostic]:
             )
         first.setdefault(name, place)
         yield from _based(place, name, api)
+        yield from _certified(place, name, api)
         for scheme, settings in (api.get("auth") or {}).items():
             needed = (*_NEEDED[settings["type"]], *_FLOWS.get(settings.get("flow", ""), ()))
             lacking = [key for key in needed if key not in settings]
@@ -307,6 +308,13 @@ def _based(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnos
         if undeclared := holes(url):
             fix = f"declare `{undeclared[0]}` under `variables`, with an `env` and a `default`"
         yield Diagnostic("SW262", f"`{url}` is not a base URL", place / "baseUrl", fix)
+
+
+def _certified(place: Place, name: str, api: Mapping[str, Json]) -> Iterator[Diagnostic]:
+    """Check that an API with a client certificate is called by HTTPS, by which alone it is shown."""
+    if "clientCertificate" in api and str(api.get("baseUrl", "https:")).partition(":")[0].lower() != "https":
+        message = f"`{name}` has a client certificate, which is shown by HTTPS alone"
+        yield Diagnostic("SW262", message, place / "baseUrl", "write `https://`, or remove `clientCertificate`")
 
 
 def _varied(place: Place, url: str, variables: Mapping[str, Json]) -> Iterator[Diagnostic]:

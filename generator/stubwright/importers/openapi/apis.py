@@ -118,6 +118,10 @@ class Apis:
             api.setdefault("auth", {}).update(
                 {key: auth for key, auth in used.items() if key not in api.get("auth", {})}
             )
+        requirements = self._find_security(operation.at) or self._find_security(self.documents.root) or ()
+        if self.auth is None and self._needs_certificate(requirements):
+            names = {f"{what}Env": make_variable(self.name, "client", what) for what in ("certificate", "key")}
+            api["clientCertificate"] = names
         for scheme, scopes in self._find_scopes(operation):
             if api.get("auth", {}).get(scheme, {}).get("type") == "oauth2" and scheme in used:
                 all_scopes = [*api["auth"][scheme].get("scopes", ()), *scopes]
@@ -206,9 +210,13 @@ class Apis:
             return None
         alternatives: list[dict[str, dict[str, Json]]] = []
         reason = ""
+        is_certified = self._needs_certificate(requirements)
         for requirement in requirements:
+            if not is_certified and self._has_certificate(requirement):
+                continue  # another way does without one
             try:
-                alternatives.append({name: self._find_scheme(name) for name in mapping(requirement)})
+                names = [name for name in mapping(requirement) if not self._is_certificate(name)]
+                alternatives.append({name: self._find_scheme(name) for name in names})
             except UnsupportedError as error:
                 reason = str(error)
         if own == []:
@@ -251,6 +259,18 @@ class Apis:
         components = self.documents.root.get("components")
         holder = None if components is None else self.documents.follow(components, "`components`")
         return {} if holder is None else dict(self.documents.entries(holder, "securitySchemes"))
+
+    def _is_certificate(self, name: str) -> bool:
+        """Tell whether a scheme is a client certificate, which a connection has, and no request."""
+        at = self._describe_schemes().get(name)
+        return at is not None and self.documents.resolve(at).field("type") == "mutualTLS"
+
+    def _has_certificate(self, requirement: object) -> bool:
+        return any(map(self._is_certificate, mapping(requirement)))
+
+    def _needs_certificate(self, requirements: Sequence[object]) -> bool:
+        """Tell whether each way to call an operation needs a client certificate, alone or beside other schemes."""
+        return bool(requirements) and all(map(self._has_certificate, requirements))
 
     def _find_scheme(self, name: str) -> dict[str, Json]:
         at = self._describe_schemes().get(name)

@@ -367,6 +367,9 @@ def _note_variables(api_entries: Mapping[str, Any], bases: Mapping[str, str]) ->
         if "baseUrl" not in api:
             example = f", such as https://HOST{bases[name]}" if bases[name] else ""
             notes.append(f"the document names no host; the server calls the URL in `{api['baseUrlEnv']}`{example}")
+        if (certificate := api.get("clientCertificate")) is not None:
+            files = " and ".join(f"`{certificate[key]}`" for key in ("certificateEnv", "keyEnv"))
+            notes.append(f"for `{name}`, the server shows the client certificate in the files that {files} name")
         for scheme, auth in (api.get("auth") or {}).items():
             if auth["type"] == "oauth2":
                 keys = [auth[key] for key in ("clientIdEnv", "clientSecretEnv", "refreshTokenEnv") if key in auth]

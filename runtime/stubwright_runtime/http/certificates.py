@@ -1,0 +1,56 @@
+"""Client certificates: what the server shows an API that asks for one when it is connected to (RFC 8446, 4.4.2).
+
+Takes what the manifest says of an API; gives the TLS context of connections to it. The files are read when the server
+starts, so that one that is missing is told then, and not to the first caller.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ..observability.logs import log
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
+
+
+def make_context(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return the TLS context of an API with a client certificate; None if the environment names none, as the log says.
+
+    Args:
+        name: What the manifest calls the API.
+        settings: Its entry under `apis`.
+        environment: Where the variables are.
+
+    Raises:
+        ValueError: A file cannot be used, the key is not named, or the API is not called by HTTPS; the message says
+            which.
+    """
+    import httpx2
+
+    url = environment.get(settings.get("baseUrlEnv") or "") or settings.get("baseUrl", "")
+    if urlsplit(str(url)).scheme != "https":
+        raise ValueError(f"the API {name} has a client certificate, and its base URL is not HTTPS")
+    certificate: Mapping[str, str] = settings["clientCertificate"]
+    if not environment.get(certificate["certificateEnv"]):
+        message = "%s is not set: the API %s is called without a client certificate"
+        log().warning(message, certificate["certificateEnv"], name)
+        return None
+    values: dict[str, str] = {}
+    for key in ("certificateEnv", "keyEnv", "passwordEnv"):
+        if key in certificate:
+            if not (value := environment.get(certificate[key])):
+                raise ValueError(f"{certificate[key]} is not set, which the client certificate for {name} needs")
+            values[key] = value
+    context = httpx2.create_ssl_context()
+    try:
+        # A callable, since OpenSSL would ask at the terminal for a password that is not given.
+        context.load_cert_chain(values["certificateEnv"], values.get("keyEnv"), lambda: values.get("passwordEnv", ""))
+    except OSError as error:  # also what is no certificate, a wrong password, and a key of another certificate
+        files = " and ".join(certificate[key] for key in ("certificateEnv", "keyEnv") if key in certificate)
+        raise ValueError(
+            f"the client certificate for {name} cannot be used ({files}): {error.strerror or error}"
+        ) from None
+    return context
