@@ -350,14 +350,15 @@ async def converse(url: str, mode: Any) -> tuple[list[Any], list[str]]:
     """The progress that a client hears of, and the answers that it gets."""
     heard: list[Any] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        heard.append((done, total, message))
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
 
-    async def answer(_context: Any, _params: Any) -> mcp_types.ElicitResult:
+    async def answer(context: Any, params: Any) -> mcp_types.ElicitResult:
+        assert (context is not None, params.message) == (True, "Who?")
         return mcp_types.ElicitResult(action="accept", content={"name": "Ann"})
 
     async with mcp.Client(url, mode=mode, elicitation_callback=answer) as client:
-        results = [await client.call_tool("slow", {}, progress_callback=progress)]
+        results = [await client.call_tool("slow", {}, progress_callback=on_progress)]
         if mode != "legacy":
             results.append(await client.call_tool("ask", {}))
         return heard, [getattr(result.content[0], "text", "") for result in results]
