@@ -108,7 +108,7 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: `definition` is the whole of it as `tools/list` sends it; the rest is what the Python view needs.
+    """One tool: `definition` is the whole of it, of which `tools/list` sends `listed`; the rest is for the Python view.
 
     `policy` is its own with what the manifest says for all tools. `http` is the HTTP call that implements it, where the
     manifest says one, with what its API says for all calls. `bound` are the arguments that the server sets; they are in
@@ -141,6 +141,16 @@ class Tool:
     def has_context(self) -> bool:
         """Whether its handler gets a context of a class of its own."""
         return self.has_handles or bool(self.questions) or bool(self.paginate)
+
+    @property
+    def listed(self) -> Mapping[str, Json]:
+        """What `tools/list` has of it: no `outputSchema` that results need not fit.
+
+        Servers MUST provide results that conform to one that is listed (MCP 2025-11-25, server/tools, "Output Schema").
+        """
+        if self.http.get("output") != "lenient":
+            return self.definition
+        return {key: value for key, value in self.definition.items() if key != "outputSchema"}
 
     @property
     def sent(self) -> Schema:

@@ -26,7 +26,7 @@ def of_manifest(manifest: ir.Manifest, revision: str) -> ServerListing:
     """Return what the server of a manifest lists to those who may call everything."""
     from stubwright.importers.listing import ServerListing
 
-    sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.definition for tool in manifest.tools]}
+    sections: dict[str, Sequence[Any]] = {TOOLS.name: [tool.listed for tool in manifest.tools]}
     sections |= {
         section.name: [entry.definition for entry in entries] for section, entries in manifest.primitives.items()
     }

@@ -311,7 +311,7 @@ def _describe_tool(
         parts=parts,
         messages=(),
         examples=tuple(_make_examples(tool, extension)),
-        tokens=tokens.of(tool.definition),
+        tokens=tokens.of(tool.listed),
     )
 
 
@@ -430,7 +430,7 @@ def _find_newer_fields(manifest: ir.Manifest) -> Iterator[NewerField]:
     for field, since in revisions.SINCE["server"].items():
         if field in manifest.server:
             users.setdefault((since, field), []).append("the server")
-    definitions = [(vocabulary.TOOLS, tool.name, tool.definition) for tool in manifest.tools]
+    definitions = [(vocabulary.TOOLS, tool.name, tool.listed) for tool in manifest.tools]
     definitions += [
         (section, primitive.key, primitive.definition)
         for section, primitives in manifest.primitives.items()

@@ -72,7 +72,7 @@ class Reporter:
         """Report a save that is served, and what it costs; make the page of it. What has changed is told later."""
         from stubwright.commands.shared import comparison
 
-        cost = sum(tokens.of(tool.definition) for tool in manifest.tools)
+        cost = sum(tokens.of(tool.listed) for tool in manifest.tools)
         count = len(manifest.tools)
         told = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.unit()}"
         if told != self._cost:

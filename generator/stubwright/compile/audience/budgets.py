@@ -30,7 +30,7 @@ def check(manifest: ir.Manifest, file: str, part: Container[str]) -> Iterator[Di
     by_name = {tool.name: tool for tool in manifest.tools}
 
     def report(what: str, spent: int, key: str, place: Place, tools: Sequence[ir.Tool]) -> Diagnostic:
-        saving = costs.cuts([tool.definition for tool in tools])
+        saving = costs.cuts([tool.listed for tool in tools])
         message = f"{what} costs {spent:,} {unit}; the budget is {budget[key]:,}"
         return Diagnostic("SW287", message, place, "; or ".join(saving) or "raise the budget")
 

@@ -38,7 +38,7 @@ class Costs:
 
 def measure(manifest: ir.Manifest) -> Costs:
     """Return what the lists cost."""
-    tools = {tool.name: tokens.of(tool.definition) for tool in manifest.tools}
+    tools = {tool.name: tokens.of(tool.listed) for tool in manifest.tools}
     toolsets = {name: sum(tools[each] for each in toolset["tools"]) for name, toolset in manifest.toolsets.items()}
     others = sum(tokens.of(entry.definition) for entries in manifest.primitives.values() for entry in entries)
     return Costs(tools, toolsets, sum(tools.values()) + others)

@@ -50,7 +50,7 @@ def check(manifest: ir.Manifest, file: str, part: Container[str], chosen: Sequen
     unknown = [name for name in names if name not in targets.TARGETS]
     if unknown:
         return [_report_unknown(name, manifest, file) for name in unknown]
-    tools = targets.listed((tool.definition for tool in manifest.tools), str(manifest.server["name"]))
+    tools = targets.listed((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
     looked_at = [tool for tool in tools if tool.name in part]
     by_name = {tool.name: tool for tool in manifest.tools}
     shared = {shared.name: shared.schema.place for shared in manifest.shared}

@@ -46,5 +46,5 @@ def compare(pair: ManifestPair, names: Sequence[str], file: str) -> Iterator[Cha
 
 
 def _judge(manifest: ir.Manifest, target: targets.Target) -> Iterator[targets.Finding]:
-    tools = targets.listed((tool.definition for tool in manifest.tools), str(manifest.server["name"]))
+    tools = targets.listed((tool.listed for tool in manifest.tools), str(manifest.server["name"]))
     return targets.judge(tools, target)
