@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -195,7 +196,9 @@ def tools(project: Path) -> dict[str, set[str]]:
 
 def summarize(said: str) -> str:
     """Return the line that sums up what a refresh printed."""
-    lines = [line for line in said.splitlines() if " from " in line and " to " in line]
+    lines = [
+        line for line in said.splitlines() if re.match(r"\d+ (breaking|may break|in words|compatible|cosmetic)", line)
+    ]
     return lines[0].partition(" from ")[0] if lines else "nothing changed"
 
 
