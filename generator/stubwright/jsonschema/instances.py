@@ -88,6 +88,8 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
         ValueError: It is no schema.
     """
     validator = Validator(schema, formats=formats)
+    dialect = dialects.of(schema) or dialects.DRAFT_2020_12
+    targets = _find_targets(schema, dialect)
     remaining = _IN_ALL
     is_large = False
     for number in range(TRIES + _BARE):
@@ -96,13 +98,13 @@ def make(schema: Any, seed: str, *, formats: bool = False) -> Any:
         if remaining <= 0 and not is_bare:
             continue
         most = MOST // _BARE if is_bare else min(MOST, remaining)
-        maker = _Maker(schema, chance, most, prefers_examples=number < _WITH_EXAMPLES, is_bare=is_bare)
+        maker = _Maker(dialect, targets, chance, most, prefers_examples=number < _WITH_EXAMPLES, is_bare=is_bare)
         try:
             value = maker.make(schema, 0)
         except (_DeadEndError, RecursionError) as error:
             is_large = is_large or isinstance(error, _TooMuchError)
         else:
-            if not validator.find_errors(value):
+            if validator.accepts(value):
                 return value
         remaining -= maker.steps_taken
     if is_large:
@@ -118,17 +120,24 @@ class _Maker:
     The last leave out all that is optional, which may be what is large, or what contradicts itself.
     """
 
-    def __init__(self, schema: Any, chance: Random, steps: int, *, prefers_examples: bool, is_bare: bool) -> None:
-        self._root = schema
+    def __init__(
+        self,
+        dialect: dialects.Dialect,
+        targets: Mapping[str, Any],
+        chance: Random,
+        steps: int,
+        *,
+        prefers_examples: bool,
+        is_bare: bool,
+    ) -> None:
         self._chance = chance
         self._steps = steps
         self.steps_taken = 0
         self._prefers_examples = prefers_examples
         self._is_bare = is_bare
-        dialect = dialects.of(schema) or dialects.DRAFT_2020_12
         self._keywords = dialect.keywords
         self._hides_siblings = dialect.reference_hides_siblings
-        self._targets: Mapping[str, Any] = _find_targets(schema, dialect)
+        self._targets = targets
 
     def _take(self, steps: int) -> None:
         """Go on with what takes so many steps."""
@@ -262,7 +271,7 @@ class _Maker:
         """Return the schema of a property that `properties` does not name."""
         for pattern, inner in (schema.get("patternProperties") or {}).items():
             self._take(_CHARACTERS // 10)  # for making the validator
-            if not Validator({"pattern": pattern}).find_errors(name):
+            if Validator({"pattern": pattern}).accepts(name):
                 return inner
         return schema.get("additionalProperties", True)
 
