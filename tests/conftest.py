@@ -13,6 +13,7 @@ import pytest
 
 import processes
 import redis_server
+from stubwright.incremental import worker
 from stubwright_runtime.client.core.environment import find_withheld
 
 processes.heed_interrupts()
@@ -41,6 +42,14 @@ def pytest_collection_finish() -> None:
 def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what runs keep for the next one out of the user's own cache folder."""
     os.environ["STUBWRIGHT_CACHE_DIR"] = str(tmp_path_factory.getbasetemp() / "cache")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_workers() -> Iterator[None]:
+    """Load here, once, what a worker of each command would load anew; workers have tests of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "worthwhile", lambda: False)
+        yield
 
 
 @pytest.fixture(scope="module")
