@@ -686,13 +686,12 @@ def test_real_tools(corpus: Path, rich: bool) -> None:
     wrong: list[str] = []
     loose: list[str] = []
     drawn = 0
-    for number, wire in enumerate(tools_of(corpus)):
-        if not WHOLE and number % 40:
-            continue
-        if rich:
-            chance = random.Random(wire["name"])
-            wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
-        module, loaded = made(wire["inputSchema"], wire.get("outputSchema"), wire["name"], rich=rich)
+    wires = [wire for number, wire in enumerate(tools_of(corpus)) if WHOLE or not number % 40]
+    for wire in wires if rich else ():
+        chance = random.Random(wire["name"])
+        wire |= {key: formatted(wire[key], chance) for key in ("inputSchema", "outputSchema") if key in wire}
+    tools = (modules.tool(wire["name"], wire["inputSchema"], wire.get("outputSchema"), rich=rich) for wire in wires)
+    for wire, (module, loaded) in zip(wires, modules.many_made(tools), strict=True):
         if not rich:
             loose += any_without_reason(module, wire)
         schemas: Mapping[ClassRole, Any] = {"input": wire["inputSchema"], "output": wire.get("outputSchema")}
@@ -729,13 +728,13 @@ def test_official_suite(corpus: Path, draft: str, rich: bool) -> None:
         (path.stem, case)
         for path in suite.files(corpus, draft, "**/*.json")
         for case in json.loads(path.read_text("utf-8"))
-    ]
+    ][:: 1 if WHOLE else 24 if rich else 8]
+    tools = []
     for number, (stem, case) in enumerate(cases):
-        if not WHOLE and number % (24 if rich else 8):
-            continue
         plain = case["schema"] if isinstance(case["schema"], dict) else {"allOf": [case["schema"]]}
         below = {"$schema": uri, "type": "object", "properties": {suite.VALUE: suite.rebased(case["schema"], dialect)}}
-        module, loaded = made(below, {"$schema": uri, **plain}, f"{stem}_{number}", rich=rich)
+        tools.append(modules.tool(f"{stem}_{number}", below, {"$schema": uri, **plain}, rich=rich))
+    for (stem, case), (module, loaded) in zip(cases, modules.many_made(tools), strict=True):
         for test in case["tests"]:
             if test["valid"]:
                 results = [

@@ -14,7 +14,6 @@ import pytest
 import corpus
 import mutations
 from stubwright import cli
-from stubwright.incremental import worker
 from stubwright.project.files import lock
 
 pytestmark = pytest.mark.corpus
@@ -42,7 +41,6 @@ def written(folder: Path) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(worker, "worthwhile", lambda: False)  # what it would load is loaded once, here
     return written(tmp_path)
 
 

@@ -78,23 +78,34 @@ def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
     return kept
 
 
+Once: TypeAlias = Callable[[str, Callable[[Path], list[Place]]], list[Place]]
+
+
 @pytest.fixture(scope="session")
-def settle(tmp_path_factory: pytest.TempPathFactory) -> Settle:
-    """As `settled`, for the payload of a name, but once in however many processes the tests run."""
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Places that a name stands for, which are found once in however many processes the tests run."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    folder = tmp_path_factory.mktemp("settled")
-    for name, text in payloads.FILES.items():
-        (folder / name).write_text(text)
+    folder = write(tmp_path_factory.mktemp("settled"), {name: data.encode() for name, data in payloads.FILES.items()})
 
-    def settle(name: str, at: Sequence[Place]) -> list[Place]:
-        indexes = [PLACES.index(place) for place in at]
-        known = shared / f"settled-{hashlib.sha256(json.dumps([name, indexes]).encode()).hexdigest()}.json"
+    def once(name: str, find: Callable[[Path], list[Place]]) -> list[Place]:
+        known = shared / f"places-{hashlib.sha256(name.encode()).hexdigest()}.json"
         with known.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not known.exists():
-                known.write_text(json.dumps([PLACES.index(place) for place in settled(folder, PAYLOADS[name], at)]))
+                known.write_text(json.dumps([PLACES.index(place) for place in find(folder)]))
         return [PLACES[index] for index in json.loads(known.read_text())]
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def settle(once: Once) -> Settle:
+    """As `settled`, for the payload of a name."""
+
+    def settle(name: str, at: Sequence[Place]) -> list[Place]:
+        about = json.dumps([name, [PLACES.index(place) for place in at]])
+        return once(about, lambda folder: settled(folder, PAYLOADS[name], at))
 
     return settle
 
@@ -103,6 +114,22 @@ def settle(tmp_path_factory: pytest.TempPathFactory) -> Settle:
 def free(settle: Settle) -> list[Place]:
     """The places that take any text that people could read."""
     return settle("double quotes", PLACES)
+
+
+@pytest.fixture(scope="session")
+def taking(once: Once, free: list[Place]) -> Callable[[str], list[Place]]:
+    """Those of the other places that take the payload of a name; the rest refuse it with a diagnostic."""
+    restricted = [place for place in PLACES if place not in free]
+    return lambda name: once(
+        f"taking {name}", lambda folder: [place for place in restricted if takes(folder, place, PAYLOADS[name])]
+    )
+
+
+def takes(folder: Path, place: Place, payload: str) -> bool:
+    checked = check(folder, payloads.placed(BASE, {place: payload}))
+    assert checked.manifest is not None or checked.diagnostics
+    assert all(found.message for found in checked.diagnostics)
+    return checked.manifest is not None
 
 
 def skeleton(text: str) -> Any:
@@ -202,14 +229,16 @@ GROUPS = [[*PAYLOADS][start :: 4 if WHOLE else 8] for start in range(4)]
 
 
 @pytest.mark.parametrize("names", GROUPS)
-def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: list[Place], settle: Settle) -> None:
+def test_a_payload_everywhere_stays_text(
+    names: list[str], folder: Path, free: list[Place], settle: Settle, taking: Callable[[str], list[Place]]
+) -> None:
     packages: list[Path] = []
     harmless: dict[tuple[Place, ...], dict[str, bytes]] = {}
     for name in names:
         payload = PAYLOADS[name]
-        kept = settle(name, PLACES if WHOLE else free)
+        kept = settle(name, free)
         if WHOLE:  # only what takes both can be compared
-            kept = settled(folder, HARMLESS, kept)
+            kept = settled(folder, HARMLESS, settled(folder, payload, [*kept, *taking(name)]))
         assert len(kept) > len(PLACES) / 2, name
         wanted = payloads.placed(BASE, dict.fromkeys(kept, payload))
         files = compiled(folder, wanted)
@@ -227,21 +256,20 @@ def test_a_payload_everywhere_stays_text(names: list[str], folder: Path, free: l
 
 @pytest.mark.parametrize("names", GROUPS)
 def test_what_a_place_refuses_is_a_diagnostic_and_what_it_takes_is_text(
-    names: list[str], folder: Path, free: list[Place]
+    names: list[str], folder: Path, free: list[Place], taking: Callable[[str], list[Place]]
 ) -> None:
     """Places that take some texts alone, such as names and URLs, each with payloads in turn; all with all if whole."""
-    restricted = [place for place in PLACES if place not in free]
+    if WHOLE:
+        taken = [(place, PAYLOADS[name]) for name in names for place in taking(name)]
+    else:
+        restricted = enumerate(place for place in PLACES if place not in free)
+        pairs = [(place, PAYLOADS[names[index % len(names)]]) for index, place in restricted]
+        taken = [(place, payload) for place, payload in pairs if takes(folder, place, payload)]
     packages: list[Path] = []
-    for index, place in enumerate(restricted):
-        for name in names if WHOLE else [names[index % len(names)]]:
-            value = payloads.placed(BASE, {place: PAYLOADS[name]})
-            checked = check(folder, value)
-            if checked.manifest is None:
-                assert all(found.message for found in checked.diagnostics)
-                continue
-            files = generated(checked)
-            assert_plain(files)
-            packages.append(write(folder / f"out{len(packages)}", files))
+    for place, payload in taken:
+        files = compiled(folder, payloads.placed(BASE, {place: payload}))
+        assert_plain(files)
+        packages.append(write(folder / f"out{len(packages)}", files))
     if packages:
         assert_imports_do_nothing(packages)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stubwright import cli
-from stubwright.incremental import digests, proofs, worker
+from stubwright.incremental import digests, proofs
 from stubwright.project.files import disk, journal, lock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks")
@@ -127,7 +127,6 @@ def generate(*options: str) -> int:
 def states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes | None]]:
     """What comes of each manifest from nothing; the first one is on disk."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(worker, "worthwhile", lambda: False)  # what it would load is loaded once, here
     monkeypatch.setattr(proofs, "prove", lambda *_: [])  # in a process of its own, which changes nothing on the disk
     made = {}
     for text in (AFTER, MEANT, BEFORE):

@@ -57,7 +57,7 @@ class Arguments:
         if errors := self._lenient.find_errors(arguments):
             about = _find_names(errors[0]) if len(errors) == 1 else ()
             return Case(arguments, False, words, "; ".join(errors[:2]), about)
-        return None if self._strict.find_errors(arguments) else Case(arguments, True, words)
+        return Case(arguments, True, words) if self._strict.accepts(arguments) else None
 
     def make_cases(self, examples: Iterable[Mapping[str, Any]], seed: str, most: int) -> Sequence[Case]:
         """Return different cases, the examples and whole values first.

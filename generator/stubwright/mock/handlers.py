@@ -82,7 +82,7 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
             made.pop(NEXT_CURSOR, None)
         echoed = echo(made, schema, arguments, tool.definition["inputSchema"])
         validator = get_output_validator(tool)
-        return made if validator is not None and validator.find_errors(echoed, "result") else echoed
+        return echoed if validator is None or validator.accepts(echoed) else made
 
     return answer
 

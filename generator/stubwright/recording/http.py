@@ -11,7 +11,7 @@ import itertools
 import signal
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
@@ -23,11 +23,14 @@ from stubwright_runtime.server.transports.signals import stop_signals
 from stubwright_runtime.values.network_errors import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import Receive, Scope, Send
+    from collections.abc import Awaitable, Callable, MutableMapping
 
     from stubwright.recording.writing import Recorder
+
+    Scope: TypeAlias = MutableMapping[str, Any]
+    Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    """What an ASGI application is called with (ASGI 3.0)."""
 
 PATH: Final = "/mcp"
 """Where clients connect."""

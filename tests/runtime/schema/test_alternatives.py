@@ -133,6 +133,7 @@ def test_the_second_schema_finds_errors_where_the_first_does(tagged: bool, keywo
     cuts = ShallowSchema(schema, lambda one: validation.compile_schema(one, formats=False))
     value = {"node": node}
     assert validation.compile_schema(cuts.schema, formats=False).is_valid(value) == (not validator.find_errors(value))
+    assert validator.accepts(value) == (not validator.find_errors(value))
     found = {error.path for error in ErrorTree(cuts, value).errors()}
     assert found == {error.path for error in validator._find_errors(value, 10**9)}
 
@@ -144,6 +145,7 @@ def test_what_would_take_too_long_is_refused_at_once(length: int) -> None:
     assert validator.find_errors(trees.path(length)) == [
         "arguments: too complex: the schema can match it in so many ways that validation would take too long"
     ]
+    assert not validator.accepts(trees.path(length))
     assert time.perf_counter() - started < 5
     assert validator.find_error_paths(trees.path(length)) == []
 

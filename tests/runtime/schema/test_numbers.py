@@ -45,6 +45,7 @@ def test_verdicts_are_those_of_the_texts(keyword: str, bound: str, value: str) -
     wanted = VERDICTS[keyword](Fraction(bound), Fraction(value))
     assert compile_schema(schema, formats=False).is_valid(instance) is wanted
     assert (Validator(schema).find_errors(instance) == []) is wanted
+    assert Validator(schema).accepts(instance) is wanted
     below = {"properties": {"n": schema}}
     assert compile_schema(below, formats=False).is_valid({"n": instance}) is wanted
 

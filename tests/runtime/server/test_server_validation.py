@@ -121,6 +121,7 @@ SHAPE = {
 )
 def test_lines(schema: Any, value: Any, lines: list[str]) -> None:
     assert Validator(schema, redact=["/api_key"]).find_errors(value) == lines
+    assert Validator(schema).accepts(value) is (not lines)
 
 
 @pytest.mark.parametrize(

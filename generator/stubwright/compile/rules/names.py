@@ -139,9 +139,10 @@ def _unique_ids(resolved: Resolved, taken: Mapping[str, str]) -> Iterator[Diagno
             place = Place(path, ("handles", kind), "key")
             name = naming.handle_id(kind)
             other = first.setdefault(name, place)
-            problem = f"is that of `{other.pointer[-1]}` at {_at(resolved, other)}"
             if other == place:
                 problem = taken.get(name, "")
+            else:  # only then, since lines are known once all of the file is read again
+                problem = f"is that of `{other.pointer[-1]}` at {_at(resolved, other)}"
             if problem:
                 message = f"the type of the ids of the handle `{kind}` would be `{name}`, which {problem}"
                 yield Diagnostic("SW212", message, place, "give the handle another name")

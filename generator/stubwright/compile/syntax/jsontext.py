@@ -168,6 +168,8 @@ def lone_surrogate(start: int, end: int) -> Problem:
 
 
 def _string(word: str) -> str:
+    if word[0] == '"' and "\\" not in word and word.isprintable():  # it says what stands there
+        return word[1:-1]
     try:
         value = json.loads(word)
     except ValueError:  # not a string after all: a text that was not well-formed

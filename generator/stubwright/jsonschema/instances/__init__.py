@@ -61,7 +61,7 @@ def make(schema: Any, seed: str, *, formats: bool = False, likely: bool = False)
     is_large = False
     for search in _list_searches(seed, likely=likely):
         for value in islice(_list_values(whole, search), _TRIES):
-            if not validator.find_errors(value):
+            if validator.accepts(value):
                 return value
         is_large = is_large or search.is_large
     if is_large:
