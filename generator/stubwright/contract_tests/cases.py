@@ -85,7 +85,7 @@ class Arguments:
         return [*kept, *_choose(changed, most - len(kept), chance)]
 
     def repair(self, case: Case) -> Case | None:
-        """Return valid arguments that differ from a case only where it differs from its base; None if there are none."""
+        """Return a valid case that differs from another only where that differs from its base; None if none does."""
         if case.base is None:
             return None
         try:
