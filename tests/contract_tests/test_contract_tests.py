@@ -172,7 +172,12 @@ def test_an_error_that_has_nothing_to_do_with_the_wrong_argument_is_not_judged_b
         ({"name": "ab", "kind": 1}, ("kind",), {"name": "text", "kind": "a"}, {"name": "ab", "kind": "a"}),
         ({"name": "ab"}, ("kind",), {"name": "text", "kind": "a"}, {"name": "ab", "kind": "a"}),
         ({"name": "ab", "kind": "b", "more": 1}, ("more",), {"name": "text", "kind": "a"}, {"name": "ab", "kind": "b"}),
-        ({"name": "ab", "kind": 3, "tags": [7]}, ("tags", 0), {"tags": ["x"]}, {"name": "ab", "kind": 3, "tags": ["x"]}),
+        (
+            {"name": "ab", "kind": 3, "tags": [7]},
+            ("tags", 0),
+            {"tags": ["x"]},
+            {"name": "ab", "kind": 3, "tags": ["x"]},
+        ),
         ({"name": "ab", "kind": 3, "tags": []}, ("tags", 0), {"tags": ["x"]}, None),
         ({"name": "a", "kind": 1}, ("kind",), {"name": "text", "kind": "a"}, None),
     ],
