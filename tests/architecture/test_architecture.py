@@ -28,7 +28,7 @@ LAYERS = (
     ("recording", "workbench"),
     ("calling", "contract_tests"),
     ("commands",),
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("__main__",),
 )
 """The rooms from the lowest to the highest; those of one layer do not know each other."""

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
+import mcp_types
 import pytest
 from jsonschema import Draft202012Validator
 
 from command_line import stubwright
-from stubwright.contract_tests.cases import Arguments
+from stubwright.contract_tests.answers import ProtocolError
+from stubwright.contract_tests.cases import Arguments, Case
+from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.shrinking import shrink, weigh
 from stubwright.contract_tests.stacks import find_stack
 
@@ -64,6 +67,20 @@ def run(folder: Path, *words: str, tools: tuple[str, ...] = ()) -> tuple[int, di
 
 
 # --- what is found ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "checks"),
+    [
+        (mcp_types.URL_ELICITATION_REQUIRED, []),
+        (mcp_types.MISSING_REQUIRED_CLIENT_CAPABILITY, []),
+        (mcp_types.INTERNAL_ERROR, ["valid-is-no-protocol-error"]),
+    ],
+)
+def test_an_error_that_asks_the_client_for_something_is_no_fault(code: int, checks: list[str]) -> None:
+    answer = ProtocolError(code, "Visit this page first", None, 0.1)
+    found = judge(Case({}, True, "an example"), answer, None, "2026-07-28")
+    assert [finding.check.name for finding in found] == checks
 
 
 def test_each_fault_is_found_with_its_smallest_call(tmp_path: Path) -> None:
@@ -141,6 +158,34 @@ def test_warnings_count_with_strict_alone(tmp_path: Path) -> None:
         assert done.returncode == 1
         [failure] = ElementTree.parse(junit).getroot().iter("failure")
         assert len(failure.get("message", "").split(", ")) == count
+
+
+def test_an_error_that_has_nothing_to_do_with_the_wrong_argument_is_not_judged_by_its_words(tmp_path: Path) -> None:
+    _, report = run(tmp_path, "--cases", "40", tools=("absent", "offline"))
+    assert all(tool["invalid"] for tool in report["tools"])
+    assert [fault["check"] for fault in report["faults"] if fault["tool"]] == ["valid-is-no-protocol-error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "base", "repaired"),
+    [
+        ({"name": "ab", "kind": 1}, ("kind",), {"name": "text", "kind": "a"}, {"name": "ab", "kind": "a"}),
+        ({"name": "ab"}, ("kind",), {"name": "text", "kind": "a"}, {"name": "ab", "kind": "a"}),
+        ({"name": "ab", "kind": "b", "more": 1}, ("more",), {"name": "text", "kind": "a"}, {"name": "ab", "kind": "b"}),
+        (
+            {"name": "ab", "kind": 3, "tags": [7]},
+            ("tags", 0),
+            {"tags": ["x"]},
+            {"name": "ab", "kind": 3, "tags": ["x"]},
+        ),
+        ({"name": "ab", "kind": 3, "tags": []}, ("tags", 0), {"tags": ["x"]}, None),
+        ({"name": "a", "kind": 1}, ("kind",), {"name": "text", "kind": "a"}, None),
+    ],
+)
+def test_a_case_is_repaired_at_its_wrong_place_alone(arguments: Any, path: Any, base: Any, repaired: Any) -> None:
+    case = Case(arguments, False, "wrong", path=path, base=base)
+    found = Arguments(SCHEMAS["bounds"]).repair(case)
+    assert (None if found is None else found.arguments) == repaired
 
 
 def test_a_schema_that_is_none_is_a_fault_and_one_that_leads_elsewhere_is_not(tmp_path: Path) -> None:

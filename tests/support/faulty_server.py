@@ -36,7 +36,12 @@ SCHEMAS: Final[dict[str, Any]] = {
     "noisy": NUMBER,
     "good": NUMBER,
     "erase": NUMBER,
+    "absent": TEXT_ALONE,
+    "offline": TEXT_ALONE,
 }
+UNCHECKED: Final = ("loose", "absent", "offline")
+"""Tools that do not look at their schemas."""
+
 WIRE: Final = os.dup(1)
 
 
@@ -52,7 +57,7 @@ def say(text: str, *, is_error: bool = False, structured: Any = None) -> types.C
 
 
 def call(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
-    if name != "loose" and name in SCHEMAS and not is_valid(SCHEMAS[name], arguments):
+    if name not in UNCHECKED and name in SCHEMAS and not is_valid(SCHEMAS[name], arguments):
         return say("text, number, other, note: not valid", is_error=True)
     text, number = arguments.get("text", ""), arguments.get("number", 0)
     match name:
@@ -72,6 +77,10 @@ def call(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
             os.write(WIRE, b"nothing to count\n")
         case "good":
             return say(f'{{"count": {number}}}', structured={"count": number})
+        case "absent":
+            return say(f"there is no text `{text}`", is_error=True)
+        case "offline":
+            raise MCPError(types.INTERNAL_ERROR, "the network is down")
         case "erase":
             Path("erased").touch()
     return say("done")

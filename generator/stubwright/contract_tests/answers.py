@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED
+
+_QUESTIONS: Final = (MISSING_REQUIRED_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED)
+"""Errors that MCP prescribes to a server that needs its client before it can run a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,14 @@ class ProtocolError:
     message: str
     data: Any
     seconds: float
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the server needs its client first.
+
+        Sources: MCP 2025-11-25, client/elicitation, URL Elicitation Required Error; MCP 2026-07-28, basic, Error Codes.
+        """
+        return self.code in _QUESTIONS
 
 
 @dataclass(frozen=True, slots=True)

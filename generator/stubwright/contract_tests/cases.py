@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
-from stubwright.contract_tests.values import Change, change_everywhere
+from stubwright.contract_tests.values import Change, Path, change_everywhere, restore
 from stubwright.jsonschema import instances
 from stubwright_runtime.schema.validation import Validator
 
@@ -32,6 +32,8 @@ class Case:
         words: What they try.
         reason: For invalid ones, what the `inputSchema` has against them.
         about: If one argument alone is wrong, its names: its own, and those of the objects that it stands in.
+        path: Where it differs from its `base`.
+        base: The valid arguments that it was made of; None if it was not made by a change.
     """
 
     arguments: Mapping[str, Any]
@@ -39,6 +41,8 @@ class Case:
     words: str
     reason: str = ""
     about: tuple[str, ...] = ()
+    path: Path = ()
+    base: Mapping[str, Any] | None = None
 
 
 class Arguments:
@@ -80,12 +84,22 @@ class Arguments:
         chance = Random(f"{seed}/choice")  # noqa: S311
         return [*kept, *_choose(changed, most - len(kept), chance)]
 
+    def repair(self, case: Case) -> Case | None:
+        """Return a valid case that differs from another only where that differs from its base; None if none does."""
+        if case.base is None:
+            return None
+        try:
+            repaired = self.classify(restore(case.arguments, case.path, case.base), "repaired")
+        except LookupError:
+            return None
+        return repaired if repaired is not None and repaired.is_valid else None
+
     def _change(self, bases: Sequence[Any]) -> Iterator[Case]:
         for base in bases:
             for change in change_everywhere(self._schema, base):
                 case = self.classify(change.value, describe_change(change))
                 if case is not None:
-                    yield case
+                    yield replace(case, path=change.path, base=base)
 
 
 def describe_change(change: Change) -> str:

@@ -171,6 +171,19 @@ CHECKS: Final = (
 )
 """All checks, in the order of reports."""
 
+OF_CALLS: Final = (
+    IN_TIME,
+    NO_PROTOCOL_ERROR,
+    WELL_FORMED,
+    FITS_OUTPUT,
+    MIRRORED,
+    REFUSED,
+    TOOL_ERROR,
+    SAYS_WHAT,
+    CONCURRENT,
+)
+"""Those of which a run says nothing if no tool was called."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -45,10 +45,10 @@ def _judge(case: Case, answer: Answer, output: Validator | None) -> Iterator[Fin
             yield Finding(checks.IN_TIME, f"no answer within {seconds:g} s")
         case Gone(why):
             yield Finding(checks.SURVIVES, f"the server {why}")
+        case Result() | ProtocolError() if answer.is_question:
+            return
         case ProtocolError():
             yield from _judge_error(case, answer)
-        case Result() if answer.is_question:
-            return
         case Result():
             yield from _judge_result(case, answer, output)
 

@@ -41,6 +41,9 @@ _TRIES: Final = 100
 _COSTLY_TRIES: Final = 8
 """The same where each costs a deadline, or a start of the server."""
 
+_ABOUT_ARGUMENTS: Final = (checks.SAYS_WHAT, checks.TOOL_ERROR)
+"""What is wrong with an error only if it is about the arguments."""
+
 _LOST: Final = 3
 """Calls without an answer after which a tool is called no more."""
 
@@ -249,17 +252,21 @@ class _Tester:
         before = self._session.unreadable
         answer = await self._session.call(self._tool, case.arguments)
         findings = [*judge(case, answer, self._output, self._revision)]
-        if any(finding.check is checks.SAYS_WHAT for finding in findings) and await self._is_general(answer):
-            findings = [finding for finding in findings if finding.check is not checks.SAYS_WHAT]
+        if any(finding.check in _ABOUT_ARGUMENTS for finding in findings) and await self._is_general(case, answer):
+            findings = [finding for finding in findings if finding.check not in _ABOUT_ARGUMENTS]
         if strays := self._session.unreadable - before:
             findings.append(Finding(checks.MESSAGES_ONLY, f"{_count_strays(strays)} during the call"))
         return answer, findings
 
-    async def _is_general(self, answer: Answer) -> bool:
-        """Tell whether valid arguments are refused with the same words now, as by a limit of calls."""
-        if self._valid is None:
+    async def _is_general(self, case: Case, answer: Answer) -> bool:
+        """Tell whether valid arguments are refused with the same words now, as by a limit of calls.
+
+        The arguments are those of the case without what is wrong with them, so that words about others are the same.
+        """
+        valid = self._arguments.repair(case) or self._valid
+        if valid is None:
             return False
-        other = await self._session.call(self._tool, self._valid.arguments)
+        other = await self._session.call(self._tool, valid.arguments)
         words = _find_words(answer)
         return bool(words) and words == _find_words(other)
 
@@ -279,6 +286,7 @@ class _Tester:
                 smaller = self._arguments.classify(value, case.words)
                 if smaller is None or smaller.is_valid is not case.is_valid or repr(value) in tried:
                     continue
+                smaller = replace(smaller, path=case.path, base=case.base)
                 if remaining == 0 or time.monotonic() >= end:
                     return
                 remaining -= 1
@@ -299,6 +307,7 @@ def _count(report: ToolReport, case: Case, answer: Answer) -> None:
     if isinstance(answer, Result):
         report.largest = max(report.largest, answer.size)
         report.refused += case.is_valid and answer.is_error
+    if isinstance(answer, Result | ProtocolError):
         report.asked += case.is_valid and answer.is_question
 
 

@@ -70,6 +70,25 @@ def change_everywhere(schema: Any, value: Any) -> Iterator[Change]:
     yield from _Changer(schema, value).walk((), [schema], value)
 
 
+def restore(value: Any, path: Path, base: Any) -> Any:
+    """Return a value with what another one has at a path, which may be nothing.
+
+    Raises:
+        LookupError: The path leads through a place that one of the values does not have.
+    """
+    if not path:
+        return base
+    first, rest = path[0], path[1:]
+    if isinstance(value, dict) and isinstance(base, dict):
+        others = {key: inner for key, inner in value.items() if key != first}
+        if first not in base:
+            return others
+        return {**others, first: restore(value[first], rest, base[first]) if rest else base[first]}
+    if isinstance(value, list) and isinstance(base, list) and isinstance(first, int):
+        return [*value[:first], restore(value[first], rest, base[first]), *value[first + 1 :]]
+    raise LookupError(f"nothing at {path}")
+
+
 class _Changer:
     """Walks along a value and its schema."""
 

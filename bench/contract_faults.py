@@ -1,0 +1,318 @@
+"""What `stubwright test` finds in public servers that start without credentials.
+
+    python bench/contract_faults.py [--folder FOLDER] [--only NAME] [--json FILE]
+
+Installs each server of `SERVERS` from npm or PyPI below a temporary folder, unless one is named, and tests it in a
+folder and with a home of its own, without a network if `unshare` can take it away. Only tools that say
+`readOnlyHint: true` are called, except of servers that cannot write outside that folder. Prints the table in
+docs/testing-servers.md, and below it each error that `JUDGED` does not explain; if there is one, the run fails, because
+somebody has to read it first. Needs Node.js 20, npm and uv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+STUBWRIGHT = Path(sys.executable).with_name("stubwright")
+LIMITS = ("--budget", "40s", "--cases", "20")
+INSTALLING = 240
+"""Seconds to install a server."""
+
+TESTING = 240
+"""Seconds to start, test and stop it."""
+
+NO_NETWORK = ("unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh")
+
+
+class NotInstalledError(Exception):
+    """A package that cannot be installed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server.
+
+    Attributes:
+        registry: Where its package comes from, `npm` or `PyPI`.
+        package: The package.
+        version: Its version.
+        arguments: What follows the program on the command line.
+        program: The program, if it is not called after the package.
+        writes: Whether tools are called that do not say that they only read: they stay in their folder.
+        beside: A requirement of PyPI without which it does not start any more.
+        deadline: The seconds for each answer.
+    """
+
+    registry: str
+    package: str
+    version: str
+    arguments: Sequence[str] = ()
+    program: str = ""
+    writes: bool = False
+    beside: str = ""
+    deadline: int = 10
+
+    @property
+    def command(self) -> str:
+        """The command with which anybody can start it."""
+        package = f"{self.package}@{self.version}"
+        if self.registry == "npm":
+            return " ".join(["npx -y", package, *self.arguments])
+        options = f"--with '{self.beside}' " if self.beside else ""
+        program = f"--from {package} {self.program}" if self.program else package
+        return " ".join([f"uvx {options}{program}", *self.arguments])
+
+    def install(self, folder: Path) -> Path:
+        """Install it below a folder, unless it is there, and return its program. Raises NotInstalledError."""
+        home = folder / f"{self.package.replace('/', '-')}-{self.version}"
+        if self.registry == "npm":
+            command = [
+                "npm",
+                "install",
+                "--silent",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--prefix",
+                str(home),
+            ]
+            steps = [[*command, f"{self.package}@{self.version}"]]
+            programs = home / "node_modules" / ".bin"
+        else:
+            uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv" / "bin" / "uv")
+            python = str(home / "bin" / "python")
+            requirement = f"{self.package}=={self.version}"
+            steps = [
+                [uv, "venv", "--quiet", "--python", sys.executable, str(home)],
+                [
+                    uv,
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--python",
+                    python,
+                    requirement,
+                    *([self.beside] if self.beside else []),
+                ],
+            ]
+            programs = home / "bin"
+        program = programs / (self.program or self.package.rpartition("/")[2])
+        if not program.exists():
+            home.mkdir(parents=True, exist_ok=True)
+            for step in steps:
+                _run(step, INSTALLING)
+        if not program.exists():
+            raise NotInstalledError(
+                f"no program {program.name}, but {sorted(path.name for path in programs.glob('*'))}"
+            )
+        return program
+
+
+SERVERS = (
+    Server(
+        "npm",
+        "@modelcontextprotocol/server-everything",
+        "2026.8.31",
+        program="mcp-server-everything",
+        writes=True,
+        deadline=15,
+    ),
+    Server("npm", "@modelcontextprotocol/server-memory", "2026.8.31", program="mcp-server-memory", writes=True),
+    Server(
+        "npm", "@modelcontextprotocol/server-filesystem", "2026.8.31", ["notes"], "mcp-server-filesystem", writes=True
+    ),
+    Server(
+        "npm",
+        "@modelcontextprotocol/server-sequential-thinking",
+        "2026.8.31",
+        program="mcp-server-sequential-thinking",
+        writes=True,
+    ),
+    Server("npm", "@upstash/context7-mcp", "4.1.1", program="context7-mcp"),
+    Server("npm", "@playwright/mcp", "0.0.83", program="playwright-mcp"),
+    Server("npm", "@antv/mcp-server-chart", "0.9.10", program="mcp-server-chart"),
+    Server("npm", "@angular/cli", "21.2.27", ["mcp"], "ng"),
+    Server("npm", "chrome-devtools-mcp", "1.11.0"),
+    Server("npm", "@eslint/mcp", "0.3.13", program="mcp"),
+    Server("npm", "nx-mcp", "0.25.0"),
+    Server("npm", "next-devtools-mcp", "0.4.0"),
+    Server("npm", "@cyanheads/git-mcp-server", "2.15.3", program="git-mcp-server"),
+    Server("npm", "bazi-mcp", "0.1.0", writes=True),
+    Server("npm", "@sylphlab/pdf-reader-mcp", "0.3.23", program="pdf-reader-mcp", writes=True),
+    Server("npm", "@coo-quack/calc-mcp", "2.1.1", program="calc-mcp", writes=True),
+    Server("npm", "time-mcp", "1.0.6", writes=True),
+    Server("PyPI", "mcp-server-time", "2026.10.19", writes=True),
+    Server("PyPI", "mcp-server-fetch", "2026.10.24", writes=True),
+    Server("PyPI", "mcp-server-git", "2026.10.19", ["--repository", "repository"]),
+    Server("PyPI", "mcp-server-calculator", "0.2.1", writes=True),
+    Server("PyPI", "mcp-server-sqlite", "2025.4.25", ["--db-path", "data.db"], writes=True, beside="mcp<2"),
+    Server("PyPI", "arxiv-mcp-server", "0.8.2"),
+    Server("PyPI", "wikipedia-mcp", "2.0.1"),
+    Server("PyPI", "duckduckgo-mcp-server", "0.7.0"),
+    Server("PyPI", "excel-mcp-server", "2.2.2", ["stdio"]),
+    Server("PyPI", "mcp-simple-timeserver", "3.3.2"),
+    Server("PyPI", "unit-converter-mcp", "0.1.2", writes=True),
+    Server("PyPI", "mcp-simple-arxiv", "0.6.0"),
+    Server("PyPI", "office-word-mcp-server", "1.1.11", program="word_mcp_server"),
+    Server("PyPI", "mcp-server-tree-sitter", "0.7.0", beside="mcp<2"),
+    Server("PyPI", "mcp-server-duckdb", "1.1.0", ["--db-path", "data.duckdb"], writes=True, beside="mcp<2"),
+    Server("PyPI", "code-index-mcp", "2.17.1"),
+)
+
+JUDGED: Mapping[tuple[str, str], str] = {
+    (
+        "@antv/mcp-server-chart",
+        "valid-is-no-protocol-error",
+    ): "a service that is away is a protocol error, not a result",
+    (
+        "@angular/cli",
+        "result-fits-output-schema",
+    ): "outside a workspace, two lists are missing that its schema requires",
+    ("nx-mcp", "valid-is-no-protocol-error"): "a service that is away is a protocol error, not a result",
+    ("bazi-mcp", "sends-only-messages"): "prints a greeting to stdout",
+    ("@sylphlab/pdf-reader-mcp", "sends-only-messages"): "prints its log to stdout",
+    ("@sylphlab/pdf-reader-mcp", "schemas-are-valid"): "`exclusiveMinimum: true` is draft 4, and no number",
+    ("time-mcp", "sends-only-messages"): "prints a greeting to stdout",
+    ("mcp-server-sqlite", "unknown-tool-is-refused"): "answers `Error: Missing arguments`, not marked as an error",
+    ("mcp-server-duckdb", "unknown-tool-is-refused"): "answers `Error: Missing arguments`, not marked as an error",
+    ("mcp-simple-timeserver", "invalid-is-refused"): "takes `true` for the year 1",
+    ("unit-converter-mcp", "invalid-is-refused"): "takes `true` for the number 1",
+    ("office-word-mcp-server", "invalid-is-refused"): "takes `true` for the number 1, and refuses other types",
+}
+"""What somebody who read the answer says of the errors of a check, by the package: why they are the server's."""
+
+
+def main() -> int:
+    """Test the servers, print what was found, and return the status of the process."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, help="where packages are installed, and found the next time")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="test only this package")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep reports there; those that are there stay")
+    arguments = parser.parse_args()
+    reports = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else {}
+    servers = [server for server in SERVERS if not arguments.only or server.package in arguments.only]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (arguments.folder or Path(temporary)).resolve()
+        for server in servers:
+            if server.package not in reports:
+                reports[server.package] = _test(server, folder)
+                if arguments.json:
+                    arguments.json.write_text(json.dumps(reports, indent=1))
+    print("\n".join(_make_table(servers, reports)))
+    unjudged = [
+        f"{server.package}: {fault['check']}: {fault['message']}\n    {fault['call'] or server.command}"
+        for server in servers
+        for fault in _find_errors(reports[server.package])
+        if (server.package, fault["check"]) not in JUDGED
+    ]
+    print("\n".join(["", "To be judged:", *unjudged]) if unjudged else "", end="")
+    return 1 if unjudged else 0
+
+
+def _make_table(servers: Sequence[Server], reports: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the section: a row for each check that a server breaks by an error, and the other servers."""
+    tested = [server for server in servers if "problem" not in reports[server.package]]
+    faulty = [server for server in tested if _find_errors(reports[server.package])]
+    yield "| server | called, of | calls | error | the smallest call | judged |"
+    yield "|---|---|---|---|---|---|"
+    for server in faulty:
+        report = reports[server.package]
+        counts = Counter(fault["check"] for fault in _find_errors(report))
+        for check, count in counts.items():
+            call = next(fault["call"] for fault in _find_errors(report) if fault["check"] == check)
+            tools = f" ({count} tools)" if count > 1 else ""
+            line = call or f"stubwright test -- {server.command}"
+            words = JUDGED.get((server.package, check), "**not judged**")
+            yield f"| `{server.package}` {server.version} | {_count(report)} | `{check}`{tools} | `{line}` | {words} |"
+    warnings: Counter[str] = Counter()
+    for server in tested:
+        kinds = {fault["check"] for fault in reports[server.package]["faults"] if fault["severity"] == "warning"}
+        warnings.update(kinds)
+    yield ""
+    rest = [server for server in tested if server not in faulty]
+    counted = (
+        f"`{each.package}` {each.version} ({_count(reports[each.package]).replace(' | ', ', ')})" for each in rest
+    )
+    yield f"Without an error, with the tools called, those listed, and the calls: {', '.join(counted)}."
+    yield ""
+    yield f"Warnings, by servers: {', '.join(f'`{check}` {count}' for check, count in warnings.most_common())}."
+    for server in servers:
+        if server not in tested:
+            yield f"\nNot tested: {server.package}: {reports[server.package]['problem']}"
+
+
+def _count(report: Mapping[str, Any]) -> str:
+    """Return the cells of the tools that were called, of those that are listed, and of the calls."""
+    calls = [tool["valid"] + tool["invalid"] for tool in report["tools"]]
+    return f"{sum(count > 0 for count in calls)}/{len(calls)} | {sum(calls)}"
+
+
+def _find_errors(report: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return [fault for fault in report.get("faults", ()) if fault["severity"] == "error"]
+
+
+def _test(server: Server, folder: Path) -> dict[str, Any]:
+    """Return the report of one server, with its `problem` if there is none."""
+    try:
+        program = server.install(folder)
+        with tempfile.TemporaryDirectory() as temporary:
+            home = Path(temporary)
+            _furnish(home)
+            command = [str(STUBWRIGHT), "test", "--format", "json", "--deadline", f"{server.deadline}s", *LIMITS]
+            command += ["--allow-writes"] if server.writes else []
+            command += ["--", str(program), *server.arguments]
+            done = _run([*_find_isolation(), *command], TESTING, home, statuses=(0, 1, 3))
+    except NotInstalledError as error:
+        return {"problem": str(error)}
+    report: dict[str, Any] = json.loads(done)["servers"][0]
+    for fault in report.get("faults", ()):
+        if fault["call"]:
+            fault["call"] = f"{fault['call'].rpartition(' -- ')[0]} -- {server.command}"
+    return report
+
+
+def _furnish(home: Path) -> None:
+    """Make what servers are about: a folder of notes, and a git repository."""
+    notes = home / "notes"
+    notes.mkdir()
+    (notes / "first.txt").write_text("one\ntwo\n")
+    repository = home / "repository"
+    git = ["git", "-C", str(repository), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
+    _run(["git", "init", "--quiet", "--initial-branch", "main", str(repository)], 60)
+    for number in ("one", "two"):
+        (repository / "file.txt").write_text(f"{number}\n")
+        _run([*git, "add", "."], 60)
+        _run([*git, "commit", "--quiet", "--message", number], 60)
+
+
+def _find_isolation() -> Sequence[str]:
+    """Return what goes before a command to take its network away; nothing where that is not allowed."""
+    is_able = shutil.which("unshare") and subprocess.run([*NO_NETWORK, "true"], capture_output=True).returncode == 0
+    return NO_NETWORK if is_able else ()
+
+
+def _run(command: Sequence[str], seconds: float, home: Path | None = None, statuses: Sequence[int] = (0,)) -> str:
+    """Return what a command prints. Raises NotInstalledError if it fails or takes too long."""
+    variables = {"PATH": os.environ["PATH"], "HOME": str(home)} if home else dict(os.environ)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=home, env=variables)
+    except subprocess.TimeoutExpired:
+        raise NotInstalledError(f"{command[0]} took more than {seconds:g} s") from None
+    if done.returncode not in statuses:
+        raise NotInstalledError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""The plug-in of pytest: `@pytest.mark.contract(TARGET)` makes a test of each check of `stubwright test`.
+
+The server is tested once in each process of pytest, by a process of its own, when the first of the tests runs. Nothing
+of the compiler is imported unless the mark is used.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from stubwright.contract_tests.checks import Check
+
+_PARAMETER: Final = "contract_check"
+_MARK: Final = (
+    "contract(target, *, tools, cases, seed, allow_writes, deadline, budget, strict): test an MCP server, by a "
+    "manifest, a contract, a URL or a command as a list, with a test for each check of `stubwright test`"
+)
+_OPTIONS: Final = ("cases", "seed", "deadline", "budget")
+_FLAGS: Final = ("allow_writes", "strict")
+_SHOWN: Final = 2_000
+"""Characters of what stubwright says if it does not test the server."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark."""
+    config.addinivalue_line("markers", _MARK)
+    config.stash[_RUNS] = {}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each check, for functions with the mark. Raises pytest.UsageError if its arguments are wrong."""
+    mark = metafunc.definition.get_closest_marker("contract")
+    if mark is None:
+        return
+    from stubwright.contract_tests.checks import CHECKS
+
+    words = _make_words(mark)
+    metafunc.fixturenames.append(_PARAMETER)
+    metafunc.parametrize(
+        _PARAMETER,
+        [pytest.param((check, words), id=check.name) for check in CHECKS],
+        indirect=True,
+    )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse the mark on what pytest cannot parametrize, such as methods of unittest. Raises pytest.UsageError."""
+    if item.get_closest_marker("contract") is not None and not hasattr(item, "callspec"):
+        raise pytest.UsageError(f"@pytest.mark.contract is for functions of pytest, and {item.name} is none")
+
+
+@pytest.fixture
+def contract_check(request: pytest.FixtureRequest) -> Any:
+    """Return the check that the test makes, and the words of the command line."""
+    return request.param
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Make the check after the function itself has run."""
+    result = yield
+    mark = pyfuncitem.get_closest_marker("contract")
+    if mark is not None:
+        check: Check
+        words: tuple[str, ...]
+        check, words = pyfuncitem.callspec.params[_PARAMETER]  # type: ignore[misc]
+        runs = pyfuncitem.config.stash[_RUNS]
+        if words not in runs:
+            runs[words] = _run(words, pyfuncitem.config)
+        _judge(pyfuncitem, check, runs[words], is_strict=mark.kwargs.get("strict", False))
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What became of a run: its report, or why there is none."""
+
+    report: Mapping[str, Any]
+    problem: str = ""
+
+
+_RUNS: Final = pytest.StashKey[dict[tuple[str, ...], _Run]]()
+
+
+def _make_words(mark: pytest.Mark) -> tuple[str, ...]:
+    """Return the words after `stubwright test` that a mark stands for. Raises pytest.UsageError if it is wrong."""
+    options = dict(mark.kwargs)
+    words = [word for tool in options.pop("tools", ()) for word in ("--tool", str(tool))]
+    words += [f"--{name}={options.pop(name)}" for name in _OPTIONS if name in options]
+    words += [f"--{name.replace('_', '-')}" for name in _FLAGS if options.pop(name, False)]
+    if options:
+        raise pytest.UsageError(f"@pytest.mark.contract has no option `{next(iter(options))}`")
+    match mark.args:
+        case (str() as target,):
+            return (*words, target)
+        case ([_, *_] as command,):
+            return (*words, "--", *map(str, command))
+    raise pytest.UsageError("@pytest.mark.contract takes a manifest, a contract, a URL, or a command as a list")
+
+
+def _run(words: Sequence[str], config: pytest.Config) -> _Run:
+    command = [sys.executable, "-m", "stubwright", "test", "--format", "json", *words]
+    done = subprocess.run(  # noqa: S603
+        command, cwd=config.rootpath, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    if not done.stdout:
+        return _Run({}, done.stderr.strip()[:_SHOWN] or f"stubwright ended with exit status {done.returncode}")
+    [report] = json.loads(done.stdout)["servers"]
+    return _Run(report, report.get("problem", ""))
+
+
+def _judge(item: pytest.Function, check: Check, run: _Run, *, is_strict: bool) -> None:
+    """Fail or skip a test, unless the server passes the check."""
+    from stubwright.contract_tests.checks import OF_CALLS
+
+    if run.problem:
+        pytest.fail(f"the server was not tested: {run.problem}", pytrace=False)
+    report = run.report
+    faults = [fault for fault in report["faults"] if fault["check"] == check.name]
+    text = "\n\n".join("\n".join(_describe(fault)) for fault in faults)
+    if faults and (is_strict or check.severity == "error"):
+        pytest.fail(text, pytrace=False)
+    if faults:
+        item.add_report_section("call", "contract", text)
+        return
+    if report["away"]:
+        pytest.fail(f"the rest was not tested: {report['away']}", pytrace=False)
+    if check.since > report["revision"]:
+        pytest.skip(f"MCP {report['revision']} has no such rule")
+    if check in OF_CALLS and not any(tool["valid"] + tool["invalid"] for tool in report["tools"]):
+        reasons = {tool["skipped"] for tool in report["tools"]}
+        pytest.skip(f"no tool was called: {'; '.join(sorted(filter(None, reasons))) or 'there is none'}")
+
+
+def _describe(fault: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines about a fault."""
+    more = f" ({fault['count']} calls)" if fault["count"] > 1 else ""
+    place = f"tool `{fault['tool']}`: " if fault["tool"] else ""
+    yield f"{place}{fault['message']}{more}"
+    if fault["call"]:
+        yield f"    {fault['call']}"
+    yield f"    {fault['source']}"
