@@ -211,6 +211,33 @@ def test_notes_for_github_are_at_the_lines_of_the_contract(folder: Path) -> None
     assert diffed.stdout.splitlines()[1].startswith("::error ")  # words count by default
 
 
+def test_sarif_has_every_contract_in_one_document(folder: Path) -> None:
+    path = lock(folder)
+    lock(folder, "away")
+    lock(folder, "same")
+    (folder / "away.json").unlink()
+    put(folder, "desk", {**narrow(), "description": "Finds any desk."})
+    done = verify(folder, "--format", "sarif")
+    assert done.returncode == 1
+    value = json.loads(done.stdout)
+    [run] = value["runs"]
+    assert (value["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "stubwright")
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [(each["level"], rules[each["ruleIndex"]] == each["ruleId"]) for each in run["results"]] == [
+        ("error", True)
+    ] * 2
+    breaking = run["results"][0]
+    assert breaking["properties"] == {"impact": "breaking", "side": "wire"}
+    [place] = breaking["locations"]
+    assert place["physicalLocation"]["artifactLocation"] == {"uri": "contracts/desk.yaml"}
+    line = path.read_text().splitlines()[place["physicalLocation"]["region"]["startLine"] - 1]
+    assert "maximum" in line or "floor" in line
+    [invocation] = run["invocations"]
+    assert invocation["executionSuccessful"] is False
+    [notification] = invocation["toolExecutionNotifications"]
+    assert notification["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "contracts/away.yaml"}
+
+
 def test_markdown_has_every_contract(folder: Path) -> None:
     lock(folder, "a")
     lock(folder, "b")

@@ -51,7 +51,7 @@ def add(verbs: Any) -> None:
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Let a verb be told how to print changes, and which of them count."""
-    formats = ("text", "json", "md", "github")
+    formats = ("text", "json", "md", "github", "sarif")
     parser.add_argument("--format", choices=formats, default="text", help="how to print changes")
     parser.add_argument(
         "--fail-on",
@@ -79,14 +79,15 @@ def _diff(arguments: argparse.Namespace) -> int:
     except comparison.VersionError as error:
         err(f"stubwright: {error}")
         return 1
-    if len(pairs) > 1 and arguments.format == "json":
-        raise UsageError("--format json is one document: name one manifest, as in `stubwright diff git:REV MANIFEST`")
+    if len(pairs) > 1 and arguments.format in ("json", "sarif"):
+        fix = "name one manifest, as in `stubwright diff git:REV MANIFEST`"
+        raise UsageError(f"--format {arguments.format} is one document: {fix}")
     return max(compare(old, new, arguments) for old, new in pairs)
 
 
 def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
     """Print what changed, as `format` of the arguments says; 1 if one is wrong, or something that `fail_on` names."""
-    from stubwright.diff import printers
+    from stubwright.diff import printers, sarif
 
     difference = find_difference(old, new, arguments)
     if difference is None:
@@ -99,6 +100,8 @@ def compare(old: Version, new: Version, arguments: argparse.Namespace) -> int:
             out(printers.markdown(changes, shown))
         case "github":
             out(printers.github(changes, shown, failing=difference.failing))
+        case "sarif":
+            out(sarif.render([sarif.Run(changes, shown, difference.failing)]))
         case _:
             print_painted(lambda color: printers.text(changes, shown, color=color), sys.stdout)
     return difference.judge()

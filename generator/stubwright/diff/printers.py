@@ -125,7 +125,7 @@ def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collec
             continue
         level = "error" if change.impact in failing else "notice" if change.impact in _HARMLESS else "warning"
         old, new = comparison.places(change)
-        message = "\n".join((f"{change.subject}: {change.message}", *_explain(change)))
+        message = "\n".join((f"{change.subject}: {change.message}", *explain(change)))
         title = f"{change.code} {name_class(change.impact, change.target)}"
         lines.append(format_command(level, title, message, new or old))
     return "".join(f"{line}\n" for line in lines)
@@ -141,7 +141,7 @@ def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
         lines += ["| code | side | what | change | where |", "|---|---|---|---|---|"]
         for change in group:
             old, new = comparison.places(change)
-            why = "".join(f"<br>{escape(line)}" for line in _explain(change))
+            why = "".join(f"<br>{escape(line)}" for line in explain(change))
             where = " ← ".join(escape(_show_span(span)) for span in (new, old) if span)
             cells = (change.code, change.side, escape(change.subject), f"{escape(change.message)}{why}", where)
             lines.append(f"| {' | '.join(cells)} |")
@@ -165,10 +165,10 @@ def _list_details(change: Change, comparison: Comparison) -> list[str]:
         lines.append(f"at {_show_span(new)}, was at {_show_span(old)}")
     elif old or new:
         lines.append(f"at {_show_span(new)}" if new else f"was at {_show_span(old)}" if old else "")
-    return [*lines, *map(to_one_line, _explain(change))]
+    return [*lines, *map(to_one_line, explain(change))]
 
 
-def _explain(change: Change) -> Iterator[str]:
+def explain(change: Change) -> Iterator[str]:
     """Yield why a change has its impact, and the words in it."""
     if change.help:
         yield change.help

@@ -46,8 +46,11 @@ class Outcome:
 
 def show(outcomes: Sequence[Outcome], style: str) -> None:
     """Print outcomes in a format of `diff`; on standard error also why something is not verified."""
-    if style == "json":
-        _show_json(outcomes)
+    match style:
+        case "json":
+            _show_json(outcomes)
+        case "sarif":
+            _show_sarif(outcomes)
     for number, outcome in enumerate(outcomes):
         if outcome.error is not None:
             _report(outcome.path, outcome.error)
@@ -101,6 +104,18 @@ def _show_github(outcome: Outcome) -> None:
     elif outcome.difference is not None:
         difference = outcome.difference
         out(printers.github(difference.changes, difference.comparison, failing=difference.failing))
+
+
+def _show_sarif(outcomes: Sequence[Outcome]) -> None:
+    from stubwright.diff import sarif
+
+    runs = [
+        sarif.Run(outcome.difference.changes, outcome.difference.comparison, outcome.difference.failing)
+        for outcome in outcomes
+        if outcome.difference is not None
+    ]
+    problems = [(outcome.path, str(outcome.error)) for outcome in outcomes if outcome.error is not None]
+    out(sarif.render(runs, problems))
 
 
 def _show_json(outcomes: Sequence[Outcome]) -> None:

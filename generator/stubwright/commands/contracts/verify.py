@@ -92,7 +92,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     files = _find_files([paths.slashed(word) for word in words if word not in urls])
     if arguments.against is not None:
         _check_offline(files, urls, arguments)
-    printer = Printer("text" if arguments.format == "md" else arguments.format, strict=False)
+    printer = Printer("text" if arguments.format in ("md", "sarif") else arguments.format, strict=False)
     contracts = _read_contracts(files, printer)
     if printer.failed:
         return printer.close()

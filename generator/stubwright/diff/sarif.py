@@ -1,0 +1,90 @@
+"""Changes as SARIF 2.1.0 (OASIS), which code scanning of GitHub, Azure DevOps and editors read.
+
+Takes changes with what is compared; gives one document for all comparisons of a run. A change is a result of the rule
+with its code, at its place in the new document, else in the old one. Changes that a manifest ignores are suppressed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from stubwright import __version__
+from stubwright.diagnostics.printers.json import in_ascii
+from stubwright.diff.changes import CODES
+from stubwright.diff.printers import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from stubwright.diagnostics import Span
+    from stubwright.diff.changes import Change, Impact
+    from stubwright.diff.printers import Comparison
+
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_HARMLESS: Final = ("compatible", "cosmetic")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One comparison: its changes, and which of their impacts fail the run."""
+
+    changes: Sequence[Change]
+    comparison: Comparison
+    failing: Collection[Impact]
+
+
+def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a document.
+
+    Args:
+        runs: The comparisons.
+        problems: What could not be compared: its file, and why.
+    """
+    codes = sorted({change.code for run in runs for change in run.changes})
+    driver = {
+        "name": "stubwright",
+        "version": __version__,
+        "rules": [{"id": code, "shortDescription": {"text": CODES[code][1]}} for code in codes],
+    }
+    notifications = [
+        {"level": "error", "message": {"text": why}, "locations": [{"physicalLocation": _locate_file(file)}]}
+        for file, why in problems
+    ]
+    invocation = {"executionSuccessful": not problems, "toolExecutionNotifications": notifications}
+    results = [_make_result(change, run, codes) for run in runs for change in run.changes]
+    run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
+    return in_ascii({"$schema": _SCHEMA, "version": "2.1.0", "runs": [{**run, "results": results}]})
+
+
+def _make_result(change: Change, run: Run, codes: Sequence[str]) -> dict[str, Any]:
+    old, new = run.comparison.places(change)
+    place = new or old
+    level = "error" if change.impact in run.failing else "note" if change.impact in _HARMLESS else "warning"
+    properties = {"impact": change.impact, "side": change.side, "target": change.target}
+    text = "\n".join((f"{change.subject}: {change.message}", *explain(change)))
+    return {
+        "ruleId": change.code,
+        "ruleIndex": codes.index(change.code),
+        "level": level,
+        "message": {"text": text},
+        **({"locations": [{"physicalLocation": _locate(place)}]} if place else {}),
+        "properties": {key: value for key, value in properties.items() if value is not None},
+        **({"suppressions": [{"kind": "external"}]} if change.ignored else {}),
+    }
+
+
+def _locate_file(file: str) -> dict[str, Any]:
+    """Return the place of a file: a reference to a URI (RFC 3986), relative to the working folder unless absolute."""
+    return {"artifactLocation": {"uri": quote(file)}}
+
+
+def _locate(span: Span) -> dict[str, Any]:
+    region = {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+    }
+    return {**_locate_file(span.file), "region": region}
