@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stubwright.workbench.server import Desk, Difference
 
 _COMMIT: Final = "git:HEAD"
+_UNKNOWN: Final = "nothing to compare with"
 
 SERVER_OPTIONS: Final = ("--audit", "-")
 """Options of the server, so that it tells of each call."""
@@ -103,7 +104,7 @@ class Reporter:
         if self._desk is not None:
             self._desk.difference = difference
             self._desk.journal.add("compared", **asdict(difference))
-        if difference.summary != self._summary:
+        if difference.summary not in (self._summary, _UNKNOWN):
             self._summary = difference.summary
             with suppress(OutputError):  # nobody sees the terminal any more
                 out(f"  since the last commit: {difference.summary}\n")
@@ -146,12 +147,12 @@ def _find_difference(path: str, saved: Version) -> Difference:
     try:
         committed = comparison.read(_COMMIT, path)
     except (comparison.VersionError, UsageError) as error:
-        return Difference("nothing to compare with", f"{error}\n")
+        return Difference(_UNKNOWN, f"{error}\n")
     if committed.manifest is None:
-        return Difference("nothing to compare with", f"{path} is missing or wrong in the last commit.\n")
+        return Difference(_UNKNOWN, f"{path} is missing or wrong in the last commit.\n")
     found = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
     if found is None:
-        return Difference("nothing to compare with", f"{path} is wrong.\n")
+        return Difference(_UNKNOWN, f"{path} is wrong.\n")
     text = printers.text(found.changes, found.comparison, color=False)
     between = f" from {found.comparison.old} to {found.comparison.new}"
     return Difference(to_one_line(text.rstrip().rpartition("\n")[2]).replace(between, ""), text)
