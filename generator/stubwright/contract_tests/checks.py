@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from stubwright_runtime.mcp.revisions import REVISIONS
+
 Severity: TypeAlias = Literal["error", "warning"]
 
 
@@ -21,14 +23,20 @@ class Check:
         severity: Whether it fails a run, or only with `--strict`.
         meaning: What holds for a server that passes.
         source: Where the rule comes from: a revision and a page of MCP, or ours.
-        since: The first revision that has the rule.
+        is_new: Whether that revision is the first that has the rule.
     """
 
     name: str
     severity: Severity
     meaning: str
     source: str
-    since: str = "2024-11-05"
+    is_new: bool = False
+
+    @property
+    def since(self) -> str:
+        """The first revision that has the rule."""
+        named = next((date for date in REVISIONS if date in self.source), REVISIONS[0])
+        return named if self.is_new else REVISIONS[0]
 
 
 SURVIVES: Final = Check(
@@ -55,14 +63,14 @@ FITS_OUTPUT: Final = Check(
     "error",
     "a result that is not an error has `structuredContent` that fits the `outputSchema`",
     "MCP 2025-06-18, server/tools, Output Schema (MUST)",
-    "2025-06-18",
+    is_new=True,
 )
 MIRRORED: Final = Check(
     "text-mirrors-structured",
     "warning",
     "a text block has the JSON of `structuredContent`, for clients that read no other",
     "MCP 2025-06-18, server/tools, Structured Content (SHOULD)",
-    "2025-06-18",
+    is_new=True,
 )
 REFUSED: Final = Check(
     "invalid-is-refused",
@@ -75,14 +83,14 @@ TOOL_ERROR: Final = Check(
     "warning",
     "invalid arguments are refused in a result with `isError`, which models see, and not by a protocol error",
     "MCP 2025-11-25, server/tools, Error Handling",
-    "2025-11-25",
+    is_new=True,
 )
 SAYS_WHAT: Final = Check(
     "error-says-what",
     "warning",
     "an error has a text, and for one wrong argument the text names it",
     "MCP 2025-11-25, server/tools, Error Handling (actionable feedback)",
-    "2025-11-25",
+    is_new=True,
 )
 NO_STACK: Final = Check(
     "error-is-not-a-stack",
@@ -101,7 +109,7 @@ NAMES: Final = Check(
     "warning",
     "names of tools are unique and have 1 to 128 of the characters A-Z, a-z, 0-9, `_`, `-` and `.`",
     "MCP 2025-11-25, server/tools, Tool Names (SHOULD)",
-    "2025-11-25",
+    is_new=True,
 )
 DECLARED: Final = Check(
     "tools-are-declared",
@@ -114,7 +122,7 @@ SAME_ORDER: Final = Check(
     "warning",
     "`tools/list` has the same tools in the same order when it is asked again",
     "MCP 2026-07-28, server/tools, Capabilities (SHOULD)",
-    "2026-07-28",
+    is_new=True,
 )
 UNKNOWN_TOOL: Final = Check(
     "unknown-tool-is-refused",
