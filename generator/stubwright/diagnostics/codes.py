@@ -171,7 +171,7 @@ CODES = _table(
         "JavaScript does not read a pattern of an `inputSchema`, or of an imported file.",
     ),
     ("SW326", "warning", "An official SDK's client does not read part of an `outputSchema`."),
-    ("SW330", "warning", "Annotations contradict each other."),
+    ("SW330", "warning", "Annotations contradict each other, or the rest of a tool."),
     ("SW331", "warning", "A parameter that looks sensitive is sent in a header."),
     ("SW332", "warning", "Clients could fetch a resource themselves."),
     ("SW333", "warning", "Clients reject an icon."),

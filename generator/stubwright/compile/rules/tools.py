@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from stubwright.compile.apis import patched
 from stubwright.compile.resolve import LOOSE, argument_names, entries, meant, overlays
@@ -211,17 +212,50 @@ def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield Diagnostic("SW341", message, (tool.place / field).key(), result.help)
 
 
+_DESTROYING: Final = re.compile(r"(?i:delete|destroy|erase|purge|wipe|uninstall)(?![a-z])")
+"""How names of tools begin that destroy something."""
+
+_CHANGING: Final = ("PUT", "PATCH", "DELETE")
+"""Methods that only change something; a POST may be a search (RFC 9110, 9.3)."""
+
+
 def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
-    """Check that a tool that only reads destroys nothing (MCP 2025-03-26, ToolAnnotations)."""
+    """Check hints against each other and against the rest of a tool (MCP 2025-03-26, ToolAnnotations)."""
     for tool in resolved.tools:
         hints = tool.wire.get("annotations")
-        if isinstance(hints, dict) and hints.get("readOnlyHint") is True and hints.get("destructiveHint") is True:
-            yield Diagnostic(
-                "SW330",
-                f"`{tool.name}` is declared both read-only and destructive",
-                tool.place / "annotations" / "destructiveHint",
-                "remove `destructiveHint` if it only reads, otherwise `readOnlyHint`: clients run such tools unasked",
-            )
+        if not isinstance(hints, dict):
+            continue
+        place = tool.place / "annotations"
+        if hints.get("readOnlyHint") is True:
+            if hints.get("destructiveHint") is True:
+                message = f"`{tool.name}` is declared both read-only and destructive"
+                fix = "remove `destructiveHint` if it only reads, else `readOnlyHint`: clients run such tools unasked"
+                yield Diagnostic("SW330", message, place / "destructiveHint", fix)
+            elif (why := _find_change(tool)) is not None:
+                message = f"`{tool.name}` is declared read-only, and {why}"
+                fix = "remove `readOnlyHint` if it changes anything: clients run such tools unasked"
+                yield Diagnostic("SW330", message, place / "readOnlyHint", fix)
+        elif hints.get("destructiveHint") is False and (why := _find_destruction(tool)) is not None:
+            message = f"`{tool.name}` is declared not to destroy anything, and {why}"
+            fix = "set `destructiveHint: true` if it does: clients ask before they run such tools"
+            yield Diagnostic("SW330", message, place / "destructiveHint", fix)
+
+
+def _find_change(tool: Declared) -> str | None:
+    """Return what says that a tool changes something; None if nothing does."""
+    method = str((tool.extension.get("http") or {}).get("method", "")).upper()
+    if method in _CHANGING:
+        return f"is a {method}"
+    if (tool.extension.get("policy") or {}).get("confirm"):
+        return "asks for confirmation before it runs"
+    return "its name says that it destroys something" if _DESTROYING.match(tool.name) else None
+
+
+def _find_destruction(tool: Declared) -> str | None:
+    method = str((tool.extension.get("http") or {}).get("method", "")).upper()
+    if method == "DELETE":
+        return "is a DELETE"
+    return "its name says that it does" if _DESTROYING.match(tool.name) else None
 
 
 def web_resources(resolved: Resolved) -> Iterator[Diagnostic]:
