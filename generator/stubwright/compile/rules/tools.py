@@ -215,6 +215,7 @@ def inlined(resolved: Resolved) -> Iterator[Diagnostic]:
 _DESTROYING: Final = re.compile(r"(?i:delete|destroy|erase|purge|wipe|uninstall)(?![a-z])")
 """How names of tools begin that destroy something."""
 
+_UNASKED: Final = "clients run such tools unasked"
 _CHANGING: Final = ("PUT", "PATCH", "DELETE")
 """Methods that only change something; a POST may be a search (RFC 9110, 9.3)."""
 
@@ -229,12 +230,12 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
         if hints.get("readOnlyHint") is True:
             if hints.get("destructiveHint") is True:
                 message = f"`{tool.name}` is declared both read-only and destructive"
-                fix = "remove `destructiveHint` if it only reads, else `readOnlyHint`: clients run such tools unasked"
-                yield Diagnostic("SW330", message, place / "destructiveHint", fix)
+                fix = "remove `destructiveHint` if it only reads, otherwise `readOnlyHint`"
+                yield Diagnostic("SW330", message, place / "destructiveHint", f"{fix}: {_UNASKED}")
             elif (why := _find_change(tool)) is not None:
                 message = f"`{tool.name}` is declared read-only, and {why}"
-                fix = "remove `readOnlyHint` if it changes anything: clients run such tools unasked"
-                yield Diagnostic("SW330", message, place / "readOnlyHint", fix)
+                fix = "remove `readOnlyHint` if it changes anything"
+                yield Diagnostic("SW330", message, place / "readOnlyHint", f"{fix}: {_UNASKED}")
         elif hints.get("destructiveHint") is False and (why := _find_destruction(tool)) is not None:
             message = f"`{tool.name}` is declared not to destroy anything, and {why}"
             fix = "set `destructiveHint: true` if it does: clients ask before they run such tools"
