@@ -663,7 +663,7 @@ def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
             merged += 1
             proved += covers(Judge(made), Judge(schema)) and covers(Judge(schema), Judge(made))
     # the proof gives up on some schemas with patterns that fit names, or with `unevaluatedProperties` below
-    assert proved > 0.9 * merged > 150
+    assert proved > 0.85 * merged > 150
 
 
 @pytest.mark.parametrize("draft", ["draft2020-12", "draft2019-09", "draft7"])
