@@ -416,7 +416,9 @@
     byId("summary").textContent = summary;
     byId("changes").textContent = text;
   };
-  fetch("/difference").then((response) => response.json()).then(difference, () => {}); // if there is none, the stream says so
+  // What was fetched may be older than what the stream has told since.
+  let isTold = false;
+  fetch("/difference").then((response) => response.json()).then((known) => isTold || difference(known), () => {}); // without an answer, the stream says so
   const LONGEST = 1000; // records that are shown
   const note = (time, text, tone) => {
     const atEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 40;
@@ -438,7 +440,11 @@
     },
     print: ({ text }) => note("", text),
     call: ({ time, tool, outcome, reason, duration_ms }) => note(time.slice(11, 19), `${tool ?? "a request"}: ${outcome}${reason ? ` (${reason})` : ""} in ${Math.round(duration_ms)} ms`, outcome === "completed" ? "calm" : "grave"),
-    compared: (changed, isOld) => isOld || difference(changed),
+    compared: (changed, isOld) => {
+      if (isOld) return;
+      isTold = true;
+      difference(changed);
+    },
     saved: ({ digest }, isOld) => {
       if (isOld) return; // this page was made of a later save
       tell("serving the last save");
