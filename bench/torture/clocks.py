@@ -124,6 +124,8 @@ def replica(folder: Path, redis: int, skew: int) -> Iterator[int]:
             yield port
         finally:
             os.killpg(process.pid, signal.SIGTERM)
+            for path in Path("/dev/shm").glob(f"*faketime_s*_{process.pid}"):  # what it leaves, and numbers recur
+                path.unlink(missing_ok=True)
 
 
 @contextmanager

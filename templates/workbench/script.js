@@ -189,9 +189,9 @@
     if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)) return text;
     return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}?=`;
   };
-  const mirror = (mirrored, argumentsText) => {
+  const makeHeaders = (wanted, argumentsText) => {
     const values = JSON.parse(argumentsText);
-    const found = mirrored.map(({ path, header }) => [`Mcp-Param-${header}`, path.reduce((value, name) => value?.[name], values)]);
+    const found = wanted.map(({ path, header }) => [`Mcp-Param-${header}`, path.reduce((value, name) => value?.[name], values)]);
     return Object.fromEntries(found.filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => [name, encode(value)]));
   };
   const request = async (method, target, pairs, headers, signal, hear) => {
@@ -356,7 +356,7 @@
       }
       const values = JSON.parse(text);
       if (entry.method === "resources/read") run(place, button, stop, entry.method, values.uri, [["uri", JSON.stringify(values.uri)]], {});
-      else run(place, button, stop, entry.method, entry.key, [["name", JSON.stringify(entry.key)], ["arguments", text]], mirror(entry.mirrored, text));
+      else run(place, button, stop, entry.method, entry.key, [["name", JSON.stringify(entry.key)], ["arguments", text]], makeHeaders(entry.headers, text));
     });
     box.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.target.matches("input")) && !event.target.closest(".question")) button.click();

@@ -206,7 +206,7 @@ def test_an_address_that_is_taken_is_told(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--http", "nowhere"], "--http is 'nowhere' is not HOST:PORT, such as 127.0.0.1:8000"),
+        (["--http", "nowhere"], "--http is 'nowhere'; it is HOST:PORT, such as 127.0.0.1:8000"),
         (["--http", "fd:3"], "--http is 'fd:3'; it is HOST:PORT"),
         (["--python", "nowhere"], "--python nowhere: there is no such file"),
         (["a.yaml", "b.yaml"], "unrecognized arguments: b.yaml"),

@@ -91,6 +91,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def _remove_clock(process: int) -> None:
+    """Remove what a killed `faketime` leaves: another process may get its number."""
+    for path in Path("/dev/shm").glob(f"*faketime_s*_{process}"):
+        path.unlink(missing_ok=True)
+
+
 class Replicas:
     """Processes of one server."""
 
@@ -101,6 +107,7 @@ class Replicas:
         for each in range(number):
             python = ("faketime", "-f", f"{skews[each]:+d}s", sys.executable) if skews else ()
             process = Process(project, *common[:-1], "info", *options, python=python)
+            self._ending.callback(_remove_clock, process.popen.pid)
             self._ending.callback(process.kill)
             self.processes.append(process)
         self.urls = [process.url() for process in self.processes]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stubwright import paths
-from stubwright.commands.shared.addresses import check_address
-from stubwright.commands.shared.console import Printer, err, reason
+from stubwright.commands.shared.addresses import parse_address
+from stubwright.commands.shared.console import err, reason
+from stubwright.commands.shared.manifests import read_manifest
 
 if TYPE_CHECKING:
     import argparse
@@ -22,19 +23,16 @@ def add(verbs: Any) -> None:
 
 
 def _mock(arguments: argparse.Namespace) -> int:
-    from stubwright.compile import pipeline
     from stubwright.mock import server
-    from stubwright.project.files import disk
 
-    options = [] if arguments.http is None else ["--http", check_address(arguments.http)]
-    printer = Printer("text", strict=False)
-    checked = pipeline.compile_manifest(arguments.manifest, disk.Disk())
-    printer.add(checked.diagnostics, checked.documents)
-    status = printer.close()  # on standard error: standard output is the protocol's
-    if checked.manifest is None:
-        return status
+    if arguments.http is not None:
+        parse_address("--http", arguments.http)
+    options = [] if arguments.http is None else ["--http", arguments.http]
+    manifest = read_manifest(arguments.manifest)
+    if manifest is None:
+        return 1
     try:
-        return server.serve(checked.manifest, options, seed=arguments.seed)
+        return server.serve(manifest, options, seed=arguments.seed)
     except OSError as error:
         err(f"stubwright: the mock cannot be written: {reason(error)}")
         return 1

@@ -12,7 +12,7 @@ from stubwright.commands.shared.console import Printer, UsageError, out, reason
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Sequence
 
     from stubwright import ir
     from stubwright.diagnostics import Diagnostic
@@ -49,20 +49,17 @@ def _publish(arguments: argparse.Namespace) -> int:
         return printer.close()
     if project is None:
         raise UsageError("publish works on a project: there is no pyproject.toml with [tool.stubwright]")
-    path = launching.manifest(work)
-    manifest = launching.server(work, printer)
-    if manifest is None:
+    compiled = launching.compile_server(work, printer)
+    if compiled is None or compiled.manifest is None:
         return printer.close()
-    from stubwright.compile import pipeline
-    from stubwright.project.files import disk
-
-    printer.add((), pipeline.compile_manifest(path, disk.Disk()).documents)
+    manifest = compiled.manifest
+    printer.add((), compiled.documents)
     publication = settings.read(project.file, Path(project.file).read_text("utf-8"))
     if isinstance(publication, list):
         printer.add(publication)
         return printer.close()
     found = [
-        *listing.find_problems(manifest, publication, path),
+        *listing.find_problems(manifest, publication, compiled.entry),
         *ownership.find_problems(project.folder, publication),
     ]
     printer.add(found)
@@ -111,14 +108,14 @@ def _write_bundle(
     printer.say(f"{path.as_posix()}: written")
 
 
-def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publication) -> Mapping[str, None]:
+def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publication) -> Sequence[str]:
     """Return what of a project runs its server: files and folders, relative to the project. Raises UsageError."""
     from stubwright.project.files import disk
 
     here = project.folder.resolve()
     folders = [project.output or "generated", *project.handlers]
     wanted = [manifest.package, *([manifest.handlers.partition(":")[0].partition(".")[0]] if manifest.handlers else [])]
-    names = dict.fromkeys(["pyproject.toml", *([publication.readme] if publication.readme else [])])
+    names = ["pyproject.toml", *([publication.readme] if publication.readme else [])]
     for module in wanted:
         found = disk.find_module(module, [str(project.folder / folder) for folder in folders])
         if found is None:
@@ -126,11 +123,8 @@ def _list_bundled(project: Project, manifest: ir.Manifest, publication: Publicat
                 f"`{module}` is not in {', '.join(f'`{folder}`' for folder in folders)}; run `stubwright generate`"
             )
         whole = found.parent if found.name == "__init__.py" else found
-        names[whole.resolve().relative_to(here).as_posix()] = None
-    for name in ("wheels", "LICENSE", "uv.lock"):
-        if (project.folder / name).exists():
-            names[name] = None
-    return names
+        names.append(whole.resolve().relative_to(here).as_posix())
+    return [*names, *(name for name in ("wheels", "LICENSE", "uv.lock") if (project.folder / name).exists())]
 
 
 def _list_steps(publication: Publication) -> Iterator[str]:

@@ -14,13 +14,14 @@ from stubwright.contract_tests import checks
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
 from stubwright.contract_tests.reports import Fault
 from stubwright.contract_tests.stacks import find_stack
+from stubwright_runtime.mcp.vocabulary import TOOL_NAME
 
 if TYPE_CHECKING:
     from stubwright.contract_tests.cases import Case
     from stubwright.contract_tests.session import Session
     from stubwright.importers.live import Connection
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NAME: Final = re.compile(TOOL_NAME)
 _NO_TOOL: Final = "stubwright-no-such-tool"
 _NO_METHOD: Final = "stubwright/no-such-method"
 _NO_CURSOR: Final = "stubwright-no-such-cursor"

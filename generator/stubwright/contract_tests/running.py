@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from stubwright.contract_tests import checks, protocol
+from stubwright.contract_tests import BUDGET, CASES, DEADLINE, checks, protocol
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
@@ -30,10 +30,6 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from stubwright.importers.live import Source
-
-DEADLINE: Final = 10.0
-BUDGET: Final = 60.0
-CASES: Final = 100
 
 _TRIES: Final = 100
 """Calls that are made to find a smaller one that fails as well."""

@@ -7,10 +7,11 @@ the outcome is valid is for a validator to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from stubwright_runtime.values.text import split_pointer
+from stubwright.jsonschema.pointers import local
 
 _DEEPEST: Final = 6
 _CHAIN: Final = 20  # references that lead to each other
@@ -129,17 +130,12 @@ class _Changer:
             return
         yield schema
         reference = schema.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#"):
-            yield from self._flatten(self._find(reference), depth - 1)
+        if isinstance(reference, str):
+            with suppress(LookupError):  # it leads elsewhere, or nowhere
+                yield from self._flatten(local(self._root, reference), depth - 1)
         for keyword in ("allOf", "anyOf", "oneOf"):
             for part in _list(schema.get(keyword)):
                 yield from self._flatten(part, depth - 1)
-
-    def _find(self, reference: str) -> Any:
-        schema = self._root
-        for step in split_pointer(reference[1:]):
-            schema = schema.get(step) if isinstance(schema, dict) else None
-        return schema
 
 
 def _propose(schemas: Sequence[Mapping[str, Any]], value: Any) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ import json as jsons
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright.diagnostics import Place, Span
 from stubwright.diagnostics.printers.github import format_command
@@ -20,6 +20,8 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from stubwright.compile.source import Document
+
+Level: TypeAlias = Literal["error", "warning", "notice"]
 
 _BOLD, _RED, _YELLOW, _GREEN, _DIM, _PLAIN = "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _COLOURS: Final = {"breaking": _RED, "may break": _YELLOW, "words": _YELLOW, "compatible": _GREEN, "cosmetic": _DIM}
@@ -123,12 +125,17 @@ def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collec
     for change in changes:
         if change.ignored:
             continue
-        level = "error" if change.impact in failing else "notice" if change.impact in _HARMLESS else "warning"
+        level = grade(change, failing)
         old, new = comparison.places(change)
         message = "\n".join((f"{change.subject}: {change.message}", *explain(change)))
         title = f"{change.code} {name_class(change.impact, change.target)}"
         lines.append(format_command(level, title, message, new or old))
     return "".join(f"{line}\n" for line in lines)
+
+
+def grade(change: Change, failing: Collection[Impact]) -> Level:
+    """Return how much a change counts: an error if its impact fails the run, a notice if it is harmless."""
+    return "error" if change.impact in failing else "notice" if change.impact in _HARMLESS else "warning"
 
 
 def markdown(changes: Sequence[Change], comparison: Comparison) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from stubwright import __version__
 from stubwright.diagnostics.printers.json import in_ascii
 from stubwright.diff.changes import CODES
-from stubwright.diff.printers import explain
+from stubwright.diff.printers import explain, grade
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stubwright.diff.printers import Comparison
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_HARMLESS: Final = ("compatible", "cosmetic")
+_LEVELS: Final = {"error": "error", "warning": "warning", "notice": "note"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,12 @@ def render(runs: Sequence[Run], problems: Sequence[tuple[str, str]] = ()) -> str
 def _make_result(change: Change, run: Run, codes: Sequence[str]) -> dict[str, Any]:
     old, new = run.comparison.places(change)
     place = new or old
-    level = "error" if change.impact in run.failing else "note" if change.impact in _HARMLESS else "warning"
     properties = {"impact": change.impact, "side": change.side, "target": change.target}
     text = "\n".join((f"{change.subject}: {change.message}", *explain(change)))
     return {
         "ruleId": change.code,
         "ruleIndex": codes.index(change.code),
-        "level": level,
+        "level": _LEVELS[grade(change, run.failing)],
         "message": {"text": text},
         **({"locations": [{"physicalLocation": _locate(place)}]} if place else {}),
         "properties": {key: value for key, value in properties.items() if value is not None},

@@ -15,7 +15,7 @@ from stubwright.project.variables import list_variables
 from stubwright.publishing import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from stubwright import ir
@@ -79,8 +79,8 @@ def _name(name: str, description: str | None) -> dict[str, str]:
     return {"name": name, **({"description": description} if description else {})}
 
 
-def list_files(folder: Path, names: Mapping[str, None]) -> Iterator[str]:
-    """Yield the files that a bundle has of a project, sorted.
+def list_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    """Yield the files that a bundle has of a project.
 
     Args:
         folder: The project's folder.
@@ -88,14 +88,14 @@ def list_files(folder: Path, names: Mapping[str, None]) -> Iterator[str]:
     """
     for name in names:
         path = folder / name
-        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found = path.rglob("*") if path.is_dir() else [path]
         for each in found:
             inside = each.relative_to(folder).as_posix()
             if each.is_file() and not each.is_symlink() and not any(word in inside for word in _LEFT_OUT):
                 yield inside
 
 
-def pack(folder: Path, files: Iterator[str], manifest: Mapping[str, Any]) -> bytes:
+def pack(folder: Path, files: Iterable[str], manifest: Mapping[str, Any]) -> bytes:
     """Return a bundle. Raises OSError if a file cannot be read."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpx2
 
-from stubwright.recording.writing import Lines
 from stubwright_runtime.server.main import listen
 from stubwright_runtime.server.transports.http.heads import Allowed
 from stubwright_runtime.server.transports.http.listener.graceful_shutdown import GracefulServer
 from stubwright_runtime.server.transports.signals import stop_signals
+from stubwright_runtime.values.event_streams import EventReader
 from stubwright_runtime.values.network_errors import describe
 
 if TYPE_CHECKING:
@@ -173,38 +173,12 @@ class _Proxy:
             self._streams.add(task)
             task.add_done_callback(self._streams.discard)
         await send(start)
-        events = _Events(lambda data: self._recorder.take("server", data, exchange, **known))
+        reader = EventReader()
         async for part in response.aiter_raw():
-            events.feed(part)
+            for data in reader.feed(part):
+                self._recorder.take("server", data, exchange, **known)
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
-
-
-class _Events:
-    """A stream of events, of which the data is taken (WHATWG HTML, 9.2.6)."""
-
-    def __init__(self, take: Callable[[bytes], None]) -> None:
-        self._take = take
-        self._data: list[bytes] = []
-        self._lines = Lines(self._line)
-        self._ends_in_return = False
-
-    def feed(self, part: bytes) -> None:
-        """Take more bytes; a line ends with a line feed, a carriage return, or both."""
-        if self._ends_in_return and part[:1] == b"\n":
-            part = part[1:]
-            self._ends_in_return = False
-        if part:
-            self._ends_in_return = part.endswith(b"\r")
-            self._lines.feed(part.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
-
-    def _line(self, line: bytes) -> None:
-        if not line:
-            if self._data:
-                self._take(b"\n".join(self._data))
-            self._data = []
-        elif line.startswith(b"data:"):
-            self._data.append(line.removeprefix(b"data:").removeprefix(b" "))
 
 
 async def _live(receive: Receive, send: Send) -> None:

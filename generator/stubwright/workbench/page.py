@@ -74,7 +74,7 @@ def render(
     """
     entries = [*_list_tools(manifest), *_list_primitives(manifest)]
     view = views.view(manifest, source)
-    digest = hashlib.sha256(f"{page.render(view)}{json.dumps(entries)}".encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((view, entries)).encode(errors="backslashreplace")).hexdigest()[:16]
     parts = urlsplit(url)
     data = {
         "name": view.name,
@@ -100,7 +100,7 @@ def _list_tools(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
             "method": "tools/call",
             "destructive": tool.annotations.get("destructiveHint") is True,
             "schema": schema,
-            "mirrored": [{"path": list(one.path), "header": one.name} for one in list_mirrored(schema)],
+            "headers": [{"path": list(one.path), "header": one.name} for one in list_mirrored(schema)],
             "examples": [{"name": example.name, "input": json.dumps(example.input)} for example in tool.examples],
         }
 
@@ -116,7 +116,7 @@ def _list_primitives(manifest: ir.Manifest) -> Iterator[dict[str, Any]]:
                 "method": "prompts/get" if is_prompt else "resources/read",
                 "destructive": False,
                 "schema": _make_prompt_schema(primitive) if is_prompt else _make_uri_schema(primitive.key),
-                "mirrored": [],
+                "headers": [],
                 "examples": [],
             }
 

@@ -6,21 +6,19 @@ little before the call's time is over, with what came until then.
 
 from __future__ import annotations
 
-import codecs
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from ..errors import ToolError
+from ..values.event_streams import EventReader
 
 if TYPE_CHECKING:
     from ..server.core.context import Context
     from .requests import Api
 
-_LINE: Final = re.compile(r"\r\n|\n|\r(?!$)")
 _SHOWN: Final = 300
 """Characters of an event that progress shows."""
 
@@ -58,27 +56,15 @@ async def read(
         ToolError: There are more bytes.
     """
     events: list[str] = []
-    decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
-    size, rest = 0, [""]
-    data: list[str] = []
+    reader, size = EventReader(), 0
     with anyio.move_on_after(seconds * (1 - _EARLY)):
         async for chunk in chunks:
             size += len(chunk)
             if size > most:
                 raise ToolError(f"The API's answer is larger than {most:,} bytes; ask for less.")
-            rest.append(decode(chunk))
-            if "\n" not in rest[-1] and "\r" not in rest[-1] and not rest[0].endswith("\r"):
-                continue  # so that a long line in many pieces is looked through once
-            *lines, last = _LINE.split("".join(rest))
-            rest = [last]
-            for line in lines:
-                field, _, value = line.partition(":")
-                if field == "data":
-                    data.append(value.removeprefix(" "))
-                elif not line and data:
-                    events.append("\n".join(data))
-                    data = []
-                    await tell(len(events), events[-1][:_SHOWN])
+            for data in reader.feed(chunk):
+                events.append(data.decode("utf-8", "replace"))
+                await tell(len(events), events[-1][:_SHOWN])
     return events
 
 

@@ -15,6 +15,7 @@ from stubwright.commands.contracts.call_lines import CallLine, of_location, of_m
 from stubwright.commands.importing import import_
 from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import Printer, UsageError, err, out, reason
+from stubwright.contract_tests import BUDGET, CASES, DEADLINE
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright_runtime.values.terminal import to_one_line
 
@@ -73,13 +74,25 @@ def add(verbs: Any) -> None:
     )
     test.add_argument("--seed", metavar="N", type=int, default=0, help="make other arguments (default: 0)")
     test.add_argument(
-        "--cases", metavar="N", type=_count, default=100, help="how many calls each tool gets (default: 100)"
+        "--cases",
+        metavar="N",
+        type=_whole_number,
+        default=CASES,
+        help=f"how many calls each tool gets (default: {CASES})",
     )
     test.add_argument(
-        "--deadline", metavar="TIME", type=_duration, default=10.0, help="how long an answer may take (default: 10s)"
+        "--deadline",
+        metavar="TIME",
+        type=_duration,
+        default=DEADLINE,
+        help=f"how long an answer may take (default: {DEADLINE:g}s)",
     )
     test.add_argument(
-        "--budget", metavar="TIME", type=_duration, default=60.0, help="how long a server is tested (default: 60s)"
+        "--budget",
+        metavar="TIME",
+        type=_duration,
+        default=BUDGET,
+        help=f"how long a server is tested (default: {BUDGET:g}s)",
     )
     test.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
     test.add_argument("--format", choices=("text", "json"), default="text", help="how to print what was found")
@@ -97,12 +110,11 @@ def _duration(text: str) -> float:
     return servers.seconds(text)
 
 
-def _count(text: str) -> int:
-    import argparse
+def _whole_number(text: str) -> int:
+    """Parse a number above 0. Raises argparse.ArgumentTypeError."""
+    from stubwright_runtime.server import main
 
-    if re.fullmatch(r"[1-9][0-9]{0,5}", text) is None:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a positive number")
-    return int(text)
+    return main.positive_number(text)
 
 
 @dataclass(frozen=True, slots=True)

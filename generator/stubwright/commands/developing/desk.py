@@ -69,21 +69,19 @@ class Reporter:
         goes_on = "the server of the last good save goes on" if is_running else "no server runs"
         err(f"stubwright: {goes_on}; the next good save is served")
 
-    def report_served(self, manifest: ir.Manifest, path: str, url: str) -> None:
+    def report_served(self, saved: Version, manifest: ir.Manifest, url: str) -> None:
         """Report a save that is served, and what it costs; make the page of it. What has changed is told later."""
-        from stubwright.commands.shared import comparison
+        from stubwright.compile.audience import costs
 
-        cost = sum(tokens.of(tool.listed) for tool in manifest.tools)
-        count = len(manifest.tools)
+        cost, count = sum(costs.measure(manifest).tools.values()), len(manifest.tools)
         told = f"the list of {count} tool{'' if count == 1 else 's'} costs a model {cost:,} {tokens.unit()}"
         if told != self._cost:
             self._cost = told
             out(f"  {told}\n")
-        saved = comparison.read(path, _COMMIT)
         if self._desk is not None:
             self._update(self._desk, manifest, saved.values, url)
         self._save += 1
-        threading.Thread(target=self._compare, args=(self._save, path, saved), daemon=True).start()
+        threading.Thread(target=self._compare, args=(self._save, saved), daemon=True).start()
 
     def _update(self, desk: Desk, manifest: ir.Manifest, source: Mapping[str, Any], url: str) -> None:
         from stubwright.workbench import page
@@ -96,9 +94,9 @@ class Reporter:
         desk.page = made.text
         desk.journal.add("saved", digest=made.digest)
 
-    def _compare(self, save: int, path: str, saved: Version) -> None:
+    def _compare(self, save: int, saved: Version) -> None:
         """Report what a save has changed, unless there is a later one."""
-        difference = _find_difference(path, saved)
+        difference = _find_difference(saved)
         if save != self._save:
             return
         if self._desk is not None:
@@ -136,7 +134,7 @@ def _describe_identity(identity: Identity | None, manifest: ir.Manifest, auth: M
     )
 
 
-def _find_difference(path: str, saved: Version) -> Difference:
+def _find_difference(saved: Version) -> Difference:
     """Return what has changed since the last commit, or why that cannot be said."""
     from stubwright.commands import diff
     from stubwright.commands.shared import comparison
@@ -145,14 +143,14 @@ def _find_difference(path: str, saved: Version) -> Difference:
     from stubwright.workbench.server import Difference
 
     try:
-        committed = comparison.read(_COMMIT, path)
+        committed = comparison.read(_COMMIT, saved.name)
     except (comparison.VersionError, UsageError) as error:
         return Difference(_UNKNOWN, f"{error}\n")
     if committed.manifest is None:
-        return Difference(_UNKNOWN, f"{path} is missing or wrong in the last commit.\n")
+        return Difference(_UNKNOWN, f"{saved.name} is missing or wrong in the last commit.\n")
     found = diff.find_difference(committed, saved, argparse.Namespace(target=[], fail_on=None))
     if found is None:
-        return Difference(_UNKNOWN, f"{path} is wrong.\n")
+        return Difference(_UNKNOWN, f"{saved.name} is wrong.\n")
     text = printers.text(found.changes, found.comparison, color=False)
     between = f" from {found.comparison.old} to {found.comparison.new}"
     return Difference(to_one_line(text.rstrip().rpartition("\n")[2]).replace(between, ""), text)

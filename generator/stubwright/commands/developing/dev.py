@@ -11,6 +11,7 @@ from stubwright.commands import generate
 from stubwright.commands.developing import identity as identities
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared import launching
+from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import Printer, UsageError, err, out
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _dev(arguments: argparse.Namespace) -> int:
         return 1
     arguments.manifests = (launching.manifest(work),)  # alone: the project's other packages are left as they are
     launching.interpreter(arguments)
-    host, port = _parse_address("--http", arguments.http)
+    host, port = parse_address("--http", arguments.http)
     debugging = _list_debug_options(arguments)
     identity = identities.read(arguments)
     with ExitStack() as stack:
@@ -123,7 +124,7 @@ def _open_workbench(arguments: argparse.Namespace, port: int, stack: ExitStack) 
     from stubwright.workbench.server import Workbench
 
     if arguments.page is not None:
-        where = [_parse_address("--page", arguments.page)]
+        where = [parse_address("--page", arguments.page)]
     else:
         where = [("127.0.0.1", port + 1 if 0 < port < _LAST_PORT else 0), ("127.0.0.1", 0)]
     for at in where:
@@ -142,9 +143,10 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Repor
     if generate.once(arguments) != 0:
         return None
     run = _find_run(arguments, quiet=True)
-    manifest = launching.server(run, Printer("text", strict=False)) if run is not None else None
-    if run is None or manifest is None:
+    saved = launching.compile_server(run, Printer("text", strict=False)) if run is not None else None
+    if run is None or saved is None or saved.manifest is None:
         return None
+    manifest = saved.manifest
     if arguments.scope:
         identities.check_scopes(arguments.scope, manifest, arguments.manifests[0])
     start = launch.of(manifest, run.target, handlers=arguments.handlers, python=arguments.python)
@@ -159,7 +161,7 @@ def _serve_once(arguments: argparse.Namespace, serving: Serving, reporter: Repor
         err(f"stubwright: the server cannot be started: {error.strerror or error}")
         return None
     out(f"{manifest.package}: serving {serving.url}\n")
-    reporter.report_served(manifest, arguments.manifests[0], serving.url)
+    reporter.report_served(saved, manifest, serving.url)
     return manifest
 
 
@@ -186,20 +188,6 @@ def _announce(
         f"`stubwright install CLIENT {path}` writes an entry that works without this command.\n"
         f"watching {path} and all that is read for it; interrupt to stop\n"
     )
-
-
-def _parse_address(option: str, text: str) -> tuple[str, int]:
-    from argparse import ArgumentTypeError
-
-    from stubwright_runtime.server import main
-
-    try:
-        address = main.address(text)
-    except ArgumentTypeError as error:
-        raise UsageError(f"{option} is {error}") from error
-    if isinstance(address, int):
-        raise UsageError(f"{option} is {text!r}; it is HOST:PORT, such as {_ADDRESS}")
-    return address
 
 
 def _list_debug_options(arguments: argparse.Namespace) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
 from stubwright.commands.shared import servers
-from stubwright.commands.shared.addresses import check_address
-from stubwright.commands.shared.console import Printer, UsageError, err, reason
+from stubwright.commands.shared.addresses import parse_address
+from stubwright.commands.shared.console import UsageError, err, reason
+from stubwright.commands.shared.manifests import read_manifest
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _record(arguments: argparse.Namespace) -> int:
     if (arguments.http is None) != isinstance(source, Command):
         raise UsageError("--http and a URL belong together: clients of a command use standard input and output")
     if arguments.http is not None:
-        check_address(arguments.http)
+        arguments.http = parse_address("--http", arguments.http)
     variables = dict(map(servers.variable, arguments.env))
     tools: Mapping[str, Sequence[str]] = {}
     if arguments.manifest is not None:
@@ -146,17 +147,15 @@ def _record_command(command: Command, recorder: Recorder) -> int:
     return status
 
 
-def _record_endpoint(endpoint: Endpoint, address: str, recorder: Recorder) -> int:
+def _record_endpoint(endpoint: Endpoint, address: tuple[str, int], recorder: Recorder) -> int:
     from stubwright.recording import http
     from stubwright_runtime.server.handlers.loading import StartError
 
-    host, _, port = address.rpartition(":")
-    where = host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
     try:
         http.run(
             endpoint.url,
             endpoint.headers,
-            where,
+            address,
             recorder,
             lambda words: err(to_one_line(f"stubwright: {words}")),
         )
@@ -168,18 +167,12 @@ def _record_endpoint(endpoint: Endpoint, address: str, recorder: Recorder) -> in
 
 def _read_redacted(path: str) -> Mapping[str, Sequence[str]] | None:
     """Return what a manifest redacts, by its tools; None if it is wrong, which is reported."""
-    from stubwright.compile import pipeline
-    from stubwright.project.files.disk import Disk
-
-    printer = Printer("text", strict=False)
-    checked = pipeline.compile_manifest(path, Disk())
-    printer.add(checked.diagnostics, checked.documents)
-    printer.close()
-    if checked.manifest is None:
+    manifest = read_manifest(path)
+    if manifest is None:
         return None
-    default: Mapping[str, Any] = checked.manifest.document.get("policy") or {}
+    default: Mapping[str, Any] = manifest.document.get("policy") or {}
     tools: dict[str, Sequence[str]] = {}
-    for tool in checked.manifest.document.get("tools") or ():
+    for tool in manifest.document.get("tools") or ():
         own: Mapping[str, Any] = tool.get("stubwright") or {}
         policy: Mapping[str, Any] = {**default, **(own.get("policy") or {})}
         for name in (tool["name"], *(alias["name"] for alias in own.get("aliases") or ())):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright import paths
-from stubwright.commands.shared.addresses import check_address
-from stubwright.commands.shared.console import Printer, err, reason
+from stubwright.commands.shared.addresses import parse_address
+from stubwright.commands.shared.console import err, reason
+from stubwright.commands.shared.manifests import read_manifest
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ def _replay(arguments: argparse.Namespace) -> int:
     from stubwright.project.files.disk import Disk
     from stubwright.recording import conversations, lines
 
-    options = [] if arguments.http is None else ["--http", check_address(arguments.http)]
+    if arguments.http is not None:
+        parse_address("--http", arguments.http)
+    options = [] if arguments.http is None else ["--http", arguments.http]
     path: str = arguments.file
     try:
         data = Disk().read(path)
         conversation = conversations.read(lines.parse(path, data))
-        manifest = _make_manifest(conversation) if arguments.mock is None else _read_manifest(arguments.mock)
+        manifest = _make_manifest(conversation) if arguments.mock is None else read_manifest(arguments.mock)
     except lines.RecordingError as error:
         return _fail(str(error))
     except SourceError as error:
@@ -69,18 +72,6 @@ def _serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str]
 def _fail(problem: str) -> int:
     err(to_one_line(f"stubwright: {problem}"))
     return _WRONG
-
-
-def _read_manifest(path: str) -> ir.Manifest | None:
-    """Return a manifest; None if it is wrong, which is reported."""
-    from stubwright.compile import pipeline
-    from stubwright.project.files.disk import Disk
-
-    printer = Printer("text", strict=False)
-    checked = pipeline.compile_manifest(path, Disk())
-    printer.add(checked.diagnostics, checked.documents)
-    printer.close()  # on standard error: standard output is the protocol's
-    return checked.manifest
 
 
 def _make_manifest(conversation: Conversation) -> ir.Manifest:

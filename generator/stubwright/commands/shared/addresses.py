@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from contextlib import suppress
 
 from stubwright.commands.shared.console import UsageError
 
-_LAST_PORT: Final = 65535
 
+def parse_address(option: str, text: str) -> tuple[str, int]:
+    """Return the host and the port of an option's HOST:PORT. Raises UsageError if it is not one."""
+    from argparse import ArgumentTypeError
 
-def check_address(text: str) -> str:
-    """Return the HOST:PORT of `--http`. Raises UsageError if it is not one."""
-    port = text.rpartition(":")[2]
-    if not port.isdecimal() or int(port) > _LAST_PORT:
-        raise UsageError(f"--http is {text!r}; it is HOST:PORT, such as 127.0.0.1:8000")
-    return text
+    from stubwright_runtime.server import main
+
+    with suppress(ArgumentTypeError):
+        address = main.address(text)
+        if not isinstance(address, int):  # a listener that is open, which none of our commands is handed
+            return address
+    raise UsageError(f"{option} is {text!r}; it is HOST:PORT, such as 127.0.0.1:8000")

@@ -8,12 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stubwright import paths
 from stubwright.commands.shared.console import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
     from stubwright import ir
+    from stubwright.commands.shared.comparison import Version
     from stubwright.commands.shared.console import Printer
     from stubwright.commands.shared.inputs import Run
 
@@ -45,6 +47,13 @@ def server(work: Run, printer: Printer) -> ir.Manifest | None:
     Raises:
         UsageError: There are several, or it makes no server.
     """
+    compiled = compile_server(work, printer)
+    return None if compiled is None else compiled.manifest
+
+
+def compile_server(work: Run, printer: Printer) -> Version | None:
+    """Return the manifest of the server of a run with its documents; otherwise as `server`."""
+    from stubwright.commands.shared.comparison import Version
     from stubwright.compile import pipeline
     from stubwright.project.files import disk
 
@@ -55,7 +64,7 @@ def server(work: Run, printer: Printer) -> ir.Manifest | None:
         return None
     if "server" not in checked.manifest.emit:
         raise UsageError(f"`{path}` makes only a client, because of its `emit`")
-    return checked.manifest
+    return Version(path, checked.manifest, checked.documents, entry=paths.normal(path))
 
 
 def manifest(work: Run) -> str:

@@ -242,9 +242,14 @@ def consistent_hints(resolved: Resolved) -> Iterator[Diagnostic]:
             yield Diagnostic("SW330", message, place / "destructiveHint", fix)
 
 
+def _get_method(tool: Declared) -> str:
+    """Return the method of a tool that is an HTTP call; empty for others, and for one that says none."""
+    return str((tool.extension.get("http") or {}).get("method", "")).upper()
+
+
 def _find_change(tool: Declared) -> str | None:
     """Return what says that a tool changes something; None if nothing does."""
-    method = str((tool.extension.get("http") or {}).get("method", "")).upper()
+    method = _get_method(tool)
     if method in _CHANGING:
         return f"is a {method}"
     if (tool.extension.get("policy") or {}).get("confirm"):
@@ -253,8 +258,7 @@ def _find_change(tool: Declared) -> str | None:
 
 
 def _find_destruction(tool: Declared) -> str | None:
-    method = str((tool.extension.get("http") or {}).get("method", "")).upper()
-    if method == "DELETE":
+    if _get_method(tool) == "DELETE":
         return "is a DELETE"
     return "its name says that it does" if _DESTROYING.match(tool.name) else None
 

@@ -1,0 +1,22 @@
+"""The manifests of verbs whose standard output is the protocol's: what is wrong with one is on standard error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stubwright.commands.shared.console import Printer
+
+if TYPE_CHECKING:
+    from stubwright import ir
+
+
+def read_manifest(path: str) -> ir.Manifest | None:
+    """Return a manifest; None if it is wrong. What is wrong, or doubtful, is reported."""
+    from stubwright.compile import pipeline
+    from stubwright.project.files.disk import Disk
+
+    printer = Printer("text", strict=False)
+    checked = pipeline.compile_manifest(path, Disk())
+    printer.add(checked.diagnostics, checked.documents)
+    printer.close()
+    return checked.manifest

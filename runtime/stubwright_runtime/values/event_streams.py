@@ -1,0 +1,40 @@
+"""The data of events in a `text/event-stream` (WHATWG HTML, 9.2.6), as their bytes come."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LINE: Final = re.compile(rb"\r\n|\n|\r(?!$)")
+_MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark, which may stand before a stream."""
+
+
+class EventReader:
+    """Reads a stream; its bytes come in pieces of any size."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._rest = [b""]
+        self._data: list[bytes] = []
+        self._has_begun = False
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the data of each event that a piece ends, with a line feed between its lines."""
+        self._rest.append(piece)
+        if b"\n" not in piece and b"\r" not in piece and not self._rest[0].endswith(b"\r"):
+            return  # so that a long line in many pieces is looked through once
+        *lines, last = _LINE.split(b"".join(self._rest))
+        self._rest = [last]
+        for line in lines:
+            if not self._has_begun:
+                self._has_begun, line = True, line.removeprefix(_MARK)
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._data.append(value.removeprefix(b" "))
+            elif not line and self._data:
+                yield b"\n".join(self._data)
+                self._data = []
