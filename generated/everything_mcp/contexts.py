@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright_runtime.generated import Ask, Context
+from stubwright_runtime.generated import Ask, Context, PerCall
 
 from . import models as _models
 
@@ -45,10 +45,7 @@ class TestElicitationAsk(Ask):
 class TestElicitationContext(Context):
     """One request for the tool ``test_elicitation``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestElicitationAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestElicitationAsk(self.rounds, self._questions)
+    ask = PerCall(TestElicitationAsk)
 
 
 class TestElicitationSep1034DefaultsAsk(Ask):
@@ -64,10 +61,7 @@ class TestElicitationSep1034DefaultsAsk(Ask):
 class TestElicitationSep1034DefaultsContext(Context):
     """One request for the tool ``test_elicitation_sep1034_defaults``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestElicitationSep1034DefaultsAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestElicitationSep1034DefaultsAsk(self.rounds, self._questions)
+    ask = PerCall(TestElicitationSep1034DefaultsAsk)
 
 
 class TestElicitationSep1330EnumsAsk(Ask):
@@ -83,10 +77,7 @@ class TestElicitationSep1330EnumsAsk(Ask):
 class TestElicitationSep1330EnumsContext(Context):
     """One request for the tool ``test_elicitation_sep1330_enums``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestElicitationSep1330EnumsAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestElicitationSep1330EnumsAsk(self.rounds, self._questions)
+    ask = PerCall(TestElicitationSep1330EnumsAsk)
 
 
 class TestStreamingElicitationAsk(Ask):
@@ -100,10 +91,7 @@ class TestStreamingElicitationAsk(Ask):
 class TestStreamingElicitationContext(Context):
     """One request for the tool ``test_streaming_elicitation``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestStreamingElicitationAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestStreamingElicitationAsk(self.rounds, self._questions)
+    ask = PerCall(TestStreamingElicitationAsk)
 
 
 class TestInputRequiredResultElicitationAsk(Ask):
@@ -119,10 +107,7 @@ class TestInputRequiredResultElicitationAsk(Ask):
 class TestInputRequiredResultElicitationContext(Context):
     """One request for the tool ``test_input_required_result_elicitation``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestInputRequiredResultElicitationAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestInputRequiredResultElicitationAsk(self.rounds, self._questions)
+    ask = PerCall(TestInputRequiredResultElicitationAsk)
 
 
 class TestInputRequiredResultRequestStateAsk(Ask):
@@ -138,10 +123,7 @@ class TestInputRequiredResultRequestStateAsk(Ask):
 class TestInputRequiredResultRequestStateContext(Context):
     """One request for the tool ``test_input_required_result_request_state``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestInputRequiredResultRequestStateAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestInputRequiredResultRequestStateAsk(self.rounds, self._questions)
+    ask = PerCall(TestInputRequiredResultRequestStateAsk)
 
 
 class TestInputRequiredResultMultipleInputsAsk(Ask):
@@ -157,10 +139,7 @@ class TestInputRequiredResultMultipleInputsAsk(Ask):
 class TestInputRequiredResultMultipleInputsContext(Context):
     """One request for the tool ``test_input_required_result_multiple_inputs``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestInputRequiredResultMultipleInputsAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestInputRequiredResultMultipleInputsAsk(self.rounds, self._questions)
+    ask = PerCall(TestInputRequiredResultMultipleInputsAsk)
 
 
 class TestInputRequiredResultMultiRoundAsk(Ask):
@@ -182,10 +161,7 @@ class TestInputRequiredResultMultiRoundAsk(Ask):
 class TestInputRequiredResultMultiRoundContext(Context):
     """One request for the tool ``test_input_required_result_multi_round``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestInputRequiredResultMultiRoundAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestInputRequiredResultMultiRoundAsk(self.rounds, self._questions)
+    ask = PerCall(TestInputRequiredResultMultiRoundAsk)
 
 
 class TestInputRequiredResultTamperedStateAsk(Ask):
@@ -201,10 +177,7 @@ class TestInputRequiredResultTamperedStateAsk(Ask):
 class TestInputRequiredResultTamperedStateContext(Context):
     """One request for the tool ``test_input_required_result_tampered_state``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestInputRequiredResultTamperedStateAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestInputRequiredResultTamperedStateAsk(self.rounds, self._questions)
+    ask = PerCall(TestInputRequiredResultTamperedStateAsk)
 
 
 class TestInputRequiredResultCapabilitiesAsk(Ask):
@@ -220,10 +193,7 @@ class TestInputRequiredResultCapabilitiesAsk(Ask):
 class TestInputRequiredResultCapabilitiesContext(Context):
     """One request for the tool ``test_input_required_result_capabilities``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestInputRequiredResultCapabilitiesAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestInputRequiredResultCapabilitiesAsk(self.rounds, self._questions)
+    ask = PerCall(TestInputRequiredResultCapabilitiesAsk)
 
 
 class ConfirmDeleteAsk(Ask):
@@ -237,10 +207,7 @@ class ConfirmDeleteAsk(Ask):
 class ConfirmDeleteContext(Context):
     """One request for the tool ``confirm_delete``, seen from its handler."""
 
-    @property
-    def ask(self) -> ConfirmDeleteAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return ConfirmDeleteAsk(self.rounds, self._questions)
+    ask = PerCall(ConfirmDeleteAsk)
 
 
 class MultiInputAsk(Ask):
@@ -258,10 +225,7 @@ class MultiInputAsk(Ask):
 class MultiInputContext(Context):
     """One request for the tool ``multi_input``, seen from its handler."""
 
-    @property
-    def ask(self) -> MultiInputAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return MultiInputAsk(self.rounds, self._questions)
+    ask = PerCall(MultiInputAsk)
 
 
 class TestToolWithTaskAsk(Ask):
@@ -275,10 +239,7 @@ class TestToolWithTaskAsk(Ask):
 class TestToolWithTaskContext(Context):
     """One request for the tool ``test_tool_with_task``, seen from its handler."""
 
-    @property
-    def ask(self) -> TestToolWithTaskAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return TestToolWithTaskAsk(self.rounds, self._questions)
+    ask = PerCall(TestToolWithTaskAsk)
 
 
 class PromptTestInputRequiredResultPromptAsk(Ask):
@@ -294,7 +255,4 @@ class PromptTestInputRequiredResultPromptAsk(Ask):
 class PromptTestInputRequiredResultPromptContext(Context):
     """One request for the prompt ``test_input_required_result_prompt``, seen from its handler."""
 
-    @property
-    def ask(self) -> PromptTestInputRequiredResultPromptAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return PromptTestInputRequiredResultPromptAsk(self.rounds, self._questions)
+    ask = PerCall(PromptTestInputRequiredResultPromptAsk)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright_runtime.generated import Ask, Context
+from stubwright_runtime.generated import Ask, Context, PerCall
 
 from . import models as _models
 
@@ -28,7 +28,4 @@ class CloseTicketAsk(Ask):
 class CloseTicketContext(Context):
     """One request for the tool ``close_ticket``, seen from its handler."""
 
-    @property
-    def ask(self) -> CloseTicketAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return CloseTicketAsk(self.rounds, self._questions)
+    ask = PerCall(CloseTicketAsk)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from stubwright_runtime.generated import Ask, CallHandles, Context
+from stubwright_runtime.generated import Ask, CallHandles, Context, PerCall
 
 from . import models as _models
 
@@ -35,17 +35,10 @@ class _Handles(CallHandles):
         return {"basket": _models.Basket}.get(kind)
 
 
-class CreateBasketHandles(_Handles):
-    """The handles of the tool ``create_basket``."""
-
-
 class CreateBasketContext(Context):
     """One request for the tool ``create_basket``, seen from its handler."""
 
-    @property
-    def handles(self) -> CreateBasketHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return CreateBasketHandles(self._handles)
+    handles = PerCall(_Handles)
 
 
 class AddItemHandles(_Handles):
@@ -59,10 +52,7 @@ class AddItemHandles(_Handles):
 class AddItemContext(Context):
     """One request for the tool ``add_item``, seen from its handler."""
 
-    @property
-    def handles(self) -> AddItemHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return AddItemHandles(self._handles)
+    handles = PerCall(AddItemHandles)
 
 
 class RemoveItemHandles(_Handles):
@@ -76,10 +66,7 @@ class RemoveItemHandles(_Handles):
 class RemoveItemContext(Context):
     """One request for the tool ``remove_item``, seen from its handler."""
 
-    @property
-    def handles(self) -> RemoveItemHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return RemoveItemHandles(self._handles)
+    handles = PerCall(RemoveItemHandles)
 
 
 class ShowBasketHandles(_Handles):
@@ -93,10 +80,7 @@ class ShowBasketHandles(_Handles):
 class ShowBasketContext(Context):
     """One request for the tool ``show_basket``, seen from its handler."""
 
-    @property
-    def handles(self) -> ShowBasketHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return ShowBasketHandles(self._handles)
+    handles = PerCall(ShowBasketHandles)
 
 
 class CheckoutHandles(_Handles):
@@ -118,15 +102,8 @@ class CheckoutAsk(Ask):
 class CheckoutContext(Context):
     """One request for the tool ``checkout``, seen from its handler."""
 
-    @property
-    def ask(self) -> CheckoutAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return CheckoutAsk(self.rounds, self._questions)
-
-    @property
-    def handles(self) -> CheckoutHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return CheckoutHandles(self._handles)
+    ask = PerCall(CheckoutAsk)
+    handles = PerCall(CheckoutHandles)
 
 
 class ShipOrderAsk(Ask):
@@ -140,7 +117,4 @@ class ShipOrderAsk(Ask):
 class ShipOrderContext(Context):
     """One request for the tool ``ship_order``, seen from its handler."""
 
-    @property
-    def ask(self) -> ShipOrderAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return ShipOrderAsk(self.rounds, self._questions)
+    ask = PerCall(ShipOrderAsk)

@@ -56,7 +56,7 @@ MODEL_NAMES = frozenset[str]().union(*MODEL_IMPORTS.values())
 
 PAGE_NAMES = frozenset(
     {"Ask", "Binding", "BlobResourceContents", "CallHandles", "Completion", "ContentBlock", "Handles", "Mapping"}
-    | {"PrimitivesBinding", "PromptMessage", "Protocol", "Sequence", "TextResourceContents"}
+    | {"PerCall", "PrimitivesBinding", "PromptMessage", "Protocol", "Sequence", "TextResourceContents"}
 )
 """What the pages that import models (the client, the handlers, their contexts) import of others as well, but for what
 packages export: a model of that name would hide it there."""

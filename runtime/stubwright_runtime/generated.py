@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .primitives import Resource as Resource
     from .primitives import Template as Template
     from .server.core.context import Context as Context
+    from .server.core.context import PerCall as PerCall
     from .server.embedding.server import PackageServer as PackageServer
     from .server.embedding.server import build_server as build_server
     from .server.execution.around import HandlerCall as HandlerCall
@@ -145,7 +146,7 @@ else:
             ".server.execution.around": ("HandlerCall", "Proceed"),
             ".server.features.completion": ("Completing",),
             ".server.handlers.content": ("Content", "ResourceContents", "audio", "embedded", "image", "link", "text"),
-            ".server.core.context": ("Context",),
+            ".server.core.context": ("Context", "PerCall"),
             ".server.features.elicitation": ("Ask",),
             ".server.handlers.example_tests": ("Examples",),
             ".server.features.handles": (

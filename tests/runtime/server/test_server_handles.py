@@ -474,3 +474,11 @@ def test_the_client_hides_ids_from_those_who_are_told_of_calls(package: ModuleTy
     assert said == {"tree": {"own": "[redacted]"}, "by_name": {"k": "[redacted]"}, "other": "c"}
     wrong = package.TOOLS["merge"].shown({"tree": {"own": 1}, "by_name": {"k": "b"}})
     assert wrong == {"tree": "[redacted]", "by_name": "[redacted]"}, "nobody knows where they stand"
+
+
+def test_a_member_of_a_context_is_on_its_class_as_well(tmp_path: Path) -> None:
+    """So `help`, documentation tools and debuggers can look at a generated class; only an instance has a request."""
+    with imported(tmp_path, f"{generate(tmp_path, shop('shelf'))}.contexts") as contexts:
+        member = contexts.AddItemContext.handles
+        assert type(member).__name__ == "PerCall"
+        assert member is vars(contexts.AddItemContext)["handles"]

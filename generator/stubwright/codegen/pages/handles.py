@@ -60,6 +60,11 @@ class ContextHandles:
     named: tuple[Named, ...]
     nested: bool
 
+    @property
+    def are_given(self) -> bool:
+        """Whether any can stand among the arguments."""
+        return bool(self.named) or self.nested
+
 
 def kinds(manifest: ir.Manifest) -> tuple[Kind, ...]:
     """Return the kinds of handles of a manifest, in its order."""

@@ -149,20 +149,19 @@ def _contexts(title: str, contexts: Sequence[OwnContext], known: Sequence[Kind])
     has_pages = any(each.has_page for each in contexts)
     can = (("ask something", asked), ("have handles", known), ("give pages", has_pages))
     does = [words for words, there in can if there]
+    has = (("Ask", asked), ("CallHandles", known), ("PageRequest", has_pages))
+    parts = {name for name, is_there in has if is_there}
     of_handles = {"Handles"} | ({"Handle"} if has_named or any(each.nested for each in held) else set())
+    used = {RUNTIME: outcomes | (of_handles if known else set())}
+    used_models = {".models": answers | states | {kind.id for kind in known}}
+    types = [block for section in (used, used_models) if (block := as_homes(section))]
+    typing |= {"TYPE_CHECKING"} if types else set()
     return {
         "doc": f"What handlers of {title} that {' or '.join(does)} get as `ctx`.",
         "models": answers | states,
-        "typing": as_homes({"typing": {"TYPE_CHECKING"} | ({"overload"} if overloads else set()) | typing}),
-        "runtime": as_homes({RUNTIME: {"Context", *(["Ask"] if asked else []), *(["CallHandles"] if known else [])}}),
-        "types": [
-            block
-            for section in (
-                {RUNTIME: outcomes | (of_handles if known else set()) | ({"PageRequest"} if has_pages else set())},
-                {".models": answers | states | {kind.id for kind in known}},
-            )
-            if (block := as_homes(section))
-        ],
+        "typing": as_homes({"typing": typing | ({"overload"} if overloads else set())}),
+        "runtime": as_homes({RUNTIME: {"Context", "PerCall"} | parts}),
+        "types": types,
         "kinds": known,
         "modelled": modelled_kinds(known),
         "contexts": contexts,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from stubwright import ir, naming
 from stubwright.codegen.pages.exports import OWN
 from stubwright.codegen.pages.handles import held, kinds
-from stubwright.pycode import Name
+from stubwright.pycode import Code, Name, code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,9 +119,10 @@ class OwnContext:
         return naming.ask_class(self.names)
 
     @property
-    def handles(self) -> Name:
-        """The class of its handles."""
-        return naming.own_handles_class(self.names)
+    def handles(self) -> Code:
+        """The class of its handles: one of its own if its arguments have any."""
+        is_own = self.held is not None and self.held.are_given
+        return code("{}", naming.own_handles_class(self.names)) if is_own else code("_Handles")
 
     @property
     def members(self) -> frozenset[str]:

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
+    Generic,
     Protocol,
+    Self,
     TypeVar,
     overload,
 )
@@ -345,3 +347,34 @@ class Context:
 
 async def _result_of(awaitable: Awaitable[T]) -> T:
     return await awaitable
+
+
+class OfContext(Protocol):
+    """What a request has of its own, such as the questions that its handler may ask."""
+
+    @classmethod
+    def of(cls, context: Context, /) -> Self:
+        """Return that of a request."""
+
+
+M = TypeVar("M", bound=OfContext)
+
+
+class PerCall(Generic[M]):
+    """A member of a generated context, such as `ctx.ask`, which is made of the request when it is read."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: type[M]) -> None:
+        """Take the class of what the member is."""
+        self._kind = kind
+
+    @overload
+    def __get__(self, context: None, owner: type, /) -> Self: ...
+
+    @overload
+    def __get__(self, context: Context, owner: type, /) -> M: ...
+
+    def __get__(self, context: Context | None, owner: type, /) -> Self | M:
+        """Return what the member is in a request; the descriptor itself on the class."""
+        return self if context is None else self._kind.of(context)

@@ -5,7 +5,7 @@ Takes the questions of the manifest; gives typed answers. A form goes out in the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import mcp_types as types
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...models.base import Model
+    from ..core.context import Context
     from .input_requests import InputRequests
 
 _Answer = TypeVar("_Answer", bound="Model")
@@ -31,6 +32,11 @@ class Ask:
         """Take the questions, as the manifest has them."""
         self._input_requests = input_requests
         self._questions = questions
+
+    @classmethod
+    def of(cls, context: Context, /) -> Self:
+        """Return those of a request."""
+        return cls(context.rounds, context._questions)
 
     async def _form(self, name: str, model: type[_Answer], message: str | None) -> _Answer | Declined | Cancelled:
         """Ask with a form (MCP 2025-11-25, client/elicitation, form mode)."""

@@ -12,7 +12,7 @@ import json
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from ...errors import ToolError
 from ...models.base import Model, Root
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...package import Tool
+    from ..core.context import Context
     from ..core.parts import Host
     from ..core.principal import Principal
 
@@ -232,6 +233,11 @@ class CallHandles:
     def __init__(self, bound: Bound) -> None:
         """Take the handles of the call."""
         self._bound = bound
+
+    @classmethod
+    def of(cls, context: Context, /) -> Self:
+        """Return those of a request."""
+        return cls(context._handles)
 
     def __contains__(self, name: str) -> bool:
         """Tell whether an argument that is the id of a handle was sent: its name, or a JSON Pointer."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...package import Tool
     from ...state.sealing import Call, Sealing
+    from ..core.context import Context
     from ..core.parts import Host
     from ..core.principal import Principal
 
@@ -45,6 +46,12 @@ class PageRequest:
 
     position: str | None
     size: int
+
+    @classmethod
+    def of(cls, context: Context, /) -> PageRequest:
+        """Return that of a request."""
+        page: PageRequest = context._page
+        return page
 
 
 @dataclass(frozen=True, slots=True)

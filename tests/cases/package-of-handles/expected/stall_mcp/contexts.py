@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from stubwright_runtime.generated import CallHandles, Context
+from stubwright_runtime.generated import CallHandles, Context, PerCall
 
 from . import models as _models
 
@@ -93,23 +93,13 @@ class MakeHandles(_Handles):
 class MakeContext(Context):
     """One request for the tool ``make``, seen from its handler."""
 
-    @property
-    def handles(self) -> MakeHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return MakeHandles(self._handles)
-
-
-class HandlesHandles(_Handles):
-    """The handles of the tool ``handles``."""
+    handles = PerCall(MakeHandles)
 
 
 class HandlesContext(Context):
     """One request for the tool ``handles``, seen from its handler."""
 
-    @property
-    def handles(self) -> HandlesHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return HandlesHandles(self._handles)
+    handles = PerCall(_Handles)
 
 
 class OldHandles(_Handles):
@@ -123,7 +113,4 @@ class OldHandles(_Handles):
 class OldContext(Context):
     """One request for the tool ``old``, seen from its handler."""
 
-    @property
-    def handles(self) -> OldHandles:
-        """What the server keeps between calls, and the handles among the arguments."""
-        return OldHandles(self._handles)
+    handles = PerCall(OldHandles)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright_runtime.generated import Ask, Context
+from stubwright_runtime.generated import Ask, Context, PerCall
 
 from . import models as _models
 
@@ -38,10 +38,7 @@ class CheckoutAsk(Ask):
 class CheckoutContext(Context):
     """One request for the tool ``checkout``, seen from its handler."""
 
-    @property
-    def ask(self) -> CheckoutAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return CheckoutAsk(self.rounds, self._questions)
+    ask = PerCall(CheckoutAsk)
 
 
 class ReadSearchAsk(Ask):
@@ -55,10 +52,7 @@ class ReadSearchAsk(Ask):
 class ReadSearchContext(Context):
     """One request for the resource template ``shop://search{?q,lang}``, seen from its handler."""
 
-    @property
-    def ask(self) -> ReadSearchAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return ReadSearchAsk(self.rounds, self._questions)
+    ask = PerCall(ReadSearchAsk)
 
 
 class PromptHaggleAsk(Ask):
@@ -72,7 +66,4 @@ class PromptHaggleAsk(Ask):
 class PromptHaggleContext(Context):
     """One request for the prompt ``haggle``, seen from its handler."""
 
-    @property
-    def ask(self) -> PromptHaggleAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return PromptHaggleAsk(self.rounds, self._questions)
+    ask = PerCall(PromptHaggleAsk)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright_runtime.generated import Ask, Context
+from stubwright_runtime.generated import Ask, Context, PageRequest, PerCall
 
 from . import models as _models
 
 if TYPE_CHECKING:
-    from stubwright_runtime.generated import Cancelled, Declined, PageRequest
+    from stubwright_runtime.generated import Cancelled, Declined
 
     from .models import ListLoansWhichAnswer
 
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 class ListBooksContext(Context):
     """One request for the tool ``list_books``, seen from its handler."""
 
-    @property
-    def page(self) -> PageRequest:
-        """The page that is asked for: where it starts, and how many items it should have."""
-        page: PageRequest = self._page
-        return page
+    page = PerCall(PageRequest)
 
 
 class ListLoansAsk(Ask):
@@ -38,13 +34,5 @@ class ListLoansAsk(Ask):
 class ListLoansContext(Context):
     """One request for the tool ``list_loans``, seen from its handler."""
 
-    @property
-    def ask(self) -> ListLoansAsk:
-        """The questions; awaiting one gives the user's answer."""
-        return ListLoansAsk(self.rounds, self._questions)
-
-    @property
-    def page(self) -> PageRequest:
-        """The page that is asked for: where it starts, and how many items it should have."""
-        page: PageRequest = self._page
-        return page
+    ask = PerCall(ListLoansAsk)
+    page = PerCall(PageRequest)
