@@ -66,7 +66,9 @@ class Wire:
         """Take a message of the server."""
         if "method" not in message:
             assert message["id"] in self._waiting, message
-            self._waiting.pop(message["id"]).set_result(message)
+            waiting = self._waiting.pop(message["id"])
+            if not waiting.done():  # who asked may have given up in the same moment
+                waiting.set_result(message)
         elif "id" in message:
             self.asked.append(message)
             if self._answer is not None:
