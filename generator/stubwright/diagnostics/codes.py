@@ -187,6 +187,7 @@ CODES = _table(
     ("SW343", "warning", "A scope is named once, and looks like a misspelt other one."),
     ("SW344", "warning", "A completion offers a value that its argument's `enum` does not have."),
     ("SW345", "warning", "The name of an attached file cannot stand on every system."),
+    ("SW346", "warning", "Clients lose part of an object's properties."),
     ("SW351", "warning", "Some clients reject the name of an argument or a property."),
     ("SW352", "warning", "Some clients reject an input schema."),
     ("SW353", "warning", "The bounds of some clients are exceeded."),

@@ -14,11 +14,14 @@ from stubwright.diagnostics import Diagnostic, Place
 from stubwright.jsonschema.dialects import DRAFT_4
 from stubwright.jsonschema.ecma262 import unread_part
 from stubwright.jsonschema.expressions import is_expression, patterns_in
+from stubwright_runtime.values.json import is_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from stubwright.compile.resolve import Resolved
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
     from stubwright.jsonschema.references import Outline
 
 _MULTIPLES: Final = 1_000
@@ -76,6 +79,45 @@ def official_clients(resolved: Resolved) -> Iterator[Diagnostic]:
                     Place(outline.place.file, (*outline.place.pointer, *pointer)) / "multipleOf",
                     "use integers in a smaller unit (cents), or say the step in the description",
                 )
+
+
+def divided_objects(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check that the properties of an object stand in one place.
+
+    What stands elsewhere is lost by FastMCP's `.data`, and pydantic-ai closes each half for OpenAI's models, so that no
+    arguments fit (`python bench/references.py`). One warning stands for all: one line in the manifest mends them all.
+    """
+    if resolved.inlines:
+        return
+    outlines = _reached(resolved, "outputSchema") | _reached(resolved, "inputSchema")
+    places = [
+        Place(outline.place.file, (*outline.place.pointer, *pointer)) / keyword
+        for outline in outlines.values()
+        for pointer, schema in outline.having("properties")
+        if (keyword := _elsewhere(schema, outline.dialect)) is not None
+        and not is_imported(resolved.bundle.documents[outline.place.file].text)
+    ]
+    if places:
+        found, more = places[0].pointer[-1], len(places) - 1
+        lost = "this `$ref` leads to" if found == "$ref" else f"this `{found}` adds"
+        others = f"; likewise in {more} more schema{'' if more == 1 else 's'}" if more else ""
+        yield Diagnostic(
+            "SW346",
+            f"some clients read only `properties`, and lose what {lost}{others}",
+            places[0],
+            "write `wire: {refs: inlined}` in the manifest, so that both become one object",
+        )
+
+
+def _elsewhere(schema: Mapping[str, Json], dialect: Dialect) -> str | None:
+    """Return the keyword beside `properties` that gives the same object more properties; None if there is none."""
+    if "$ref" in schema and not dialect.reference_hides_siblings:
+        return "$ref"
+    parts = schema.get("allOf")
+    gives = isinstance(parts, list) and any(
+        is_object(part) and ("properties" in part or "$ref" in part) for part in parts
+    )
+    return "allOf" if gives else None
 
 
 def _refused_multiple(step: float) -> float | None:

@@ -55,6 +55,7 @@ _RULES = (
     values.patterns,
     readers.javascript,
     readers.official_clients,
+    readers.divided_objects,
     values.compilable,
     values.defaults,
     values.schema_examples,
@@ -126,6 +127,7 @@ _OF_ALL_TOOLS = frozenset(
     | {handles.used, http.apis, http.bound_by_apis, readers.javascript}
     | {
         readers.official_clients,
+        readers.divided_objects,
         aliases.check,
         tools.deprecations,
         tools.overlays_apply,
