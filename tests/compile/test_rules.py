@@ -95,7 +95,7 @@ def _code_of(package: str) -> list[str]:
 @pytest.mark.parametrize(
     "package",
     [
-        *("cryptography", "jwt", "mcp", "opentelemetry", "pydantic_core", "taskiq", "stubwright_runtime"),
+        *("cryptography", "jwt", "mcp", "opentelemetry", "pydantic_core", "redis", "stubwright_runtime"),
         *("importlib_metadata", "sniffio"),  # needed by the oldest supported versions alone
     ],
 )

@@ -57,7 +57,6 @@ def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(numbe
     [
         ("memory://", "limits", "`policy.rateLimit` needs the package limits; install stubwright-runtime[rates]"),
         ("redis://127.0.0.1:9", "redis", "state in Redis needs the package redis"),
-        ("redis://127.0.0.1:9", "taskiq", "a server with tasks whose state is in Redis needs the package taskiq"),
     ],
 )
 def test_a_missing_extra_is_one_line(state: str, module: str, words: str) -> None:

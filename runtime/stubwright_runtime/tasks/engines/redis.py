@@ -1,4 +1,4 @@
-"""The engine on a stream of Redis, for all processes with one store: taskiq, with what it leaves to chance made sure.
+"""The engine on a stream of Redis, for all processes with one store.
 
 Takes ids of tasks; they wait in Redis, and whichever process is free works at them. An id is all that lies there: who
 can write to Redis chooses no function and no argument. What was given to a process that then died is given to another.
@@ -7,29 +7,20 @@ can write to Redis chooses no function and no argument. What was given to a proc
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisError
-from taskiq import AckableMessage, Context, TaskiqDepends
-from taskiq.abc.formatter import TaskiqFormatter
-from taskiq.acks import AcknowledgeType
-from taskiq.message import BrokerMessage, TaskiqMessage
-from taskiq.receiver import Receiver
-from taskiq_redis import RedisStreamBroker
+from redis.exceptions import RedisError, ResponseError
 
 from ...observability.logs import log
 from ...state.store import StateLost
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from ...state.store import Store
     from .base import Work
 
@@ -43,8 +34,15 @@ IDLE: Final = 4000
 Who is at work on a task has a lease on it, so that it is not run twice for that.
 """
 
+_GROUP: Final = "workers"
+_WORKER: Final = "worker"
+"""One name for all: what is given out again goes by its age alone."""
+
 _BLOCK: Final = 1000
 """Milliseconds of one wait for an id; it must be shorter than a connection waits for an answer."""
+
+_LOOKS: Final = 4
+"""How often ids that were given out long ago are looked for, in the time after which one counts as such."""
 
 _RETRY_INTERVAL: Final = 1.0
 """Seconds between two attempts to reach Redis."""
@@ -52,77 +50,88 @@ _RETRY_INTERVAL: Final = 1.0
 _CANCEL_TIMEOUT: Final = 3.0
 """Seconds for what is cancelled to end, longer than a wait for an id."""
 
-_RUN: Final = "run"
 _ID: Final = re.compile(rb"[A-Za-z0-9_-]{16,64}")
-_Entry: TypeAlias = tuple[bytes, dict[bytes, bytes] | None]
+_T = TypeVar("_T")
 
 
-class _IdFormatter(TaskiqFormatter):
-    """A message is the id of a task and nothing else."""
+class _Entry(NamedTuple):
+    """What stands in the stream: its place, and its fields, if they are still there."""
 
-    def dumps(self, message: TaskiqMessage) -> BrokerMessage:
-        return _make_message(message.task_id)
-
-    def loads(self, message: bytes) -> TaskiqMessage:
-        return TaskiqMessage(task_id=message.decode(), task_name=_RUN, labels={}, args=[], kwargs={})
+    place: bytes
+    fields: dict[bytes, bytes] | None
 
 
-class _Stream(RedisStreamBroker):
-    """taskiq's broker: here it gives out again also while nothing new comes, outlives Redis, and keeps nothing done.
+class _Stream:
+    """The ids that wait, and those that were given out."""
 
-    Attributes:
-        stop: Ends what `listen` gives. Cancelling alone does not: `asyncio.wait_for` before Python 3.12, with which the
-            library sends, can lose a cancellation, and waiting for the end of `listen` would take forever.
-    """
+    def __init__(self, redis: Redis, key: str, idle: int) -> None:
+        """Take the stream's key, and the milliseconds after which an id is given out again."""
+        self._redis = redis
+        self._key = key
+        self._idle = idle
+        self._has_group = False
+        self._cursor, self._next_look = b"0-0", 0.0
 
-    stop: asyncio.Event
+    async def add(self, task: str) -> None:
+        """Have an id wait."""
+        await self._redis.xadd(self._key, {b"data": task.encode()})
 
-    async def listen(self) -> AsyncGenerator[AckableMessage, None]:
-        async with Redis(connection_pool=self.connection_pool) as redis:
-            is_away = False
-            while not self.stop.is_set():
-                try:
-                    await self._declare_consumer_group()  # also after a failure: Redis may have lost all
-                    is_away = False
-                    async for entry, fields in self._entries(redis):
-                        data = (fields or {}).get(b"data", b"")
-                        done = self._ack_generator(entry.decode(), self.queue_name)
-                        if _ID.fullmatch(data):
-                            yield AckableMessage(data=data, ack=done)
-                        else:
-                            log().warning("dropped an entry that is not the id of a task")
-                            await done()
-                except (RedisError, OSError) as error:
-                    if not is_away:
-                        log().warning("tasks cannot be taken from Redis: %s", error)
-                    is_away = True
-                    await asyncio.sleep(_RETRY_INTERVAL)
+    async def take(self) -> tuple[bytes, str] | None:
+        """Return an id with its place; `None` if there was none for a while.
 
-    async def _entries(self, redis: Redis) -> AsyncGenerator[_Entry, None]:
-        """Yield new entries, and now and then those that were given out long ago, looked through step by step."""
-        clock, group, me = asyncio.get_running_loop().time, self.consumer_group_name, self.consumer_name
-        cursor, look = b"0-0", 0.0
-        while not self.stop.is_set():
-            if clock() >= look:
-                cursor, idle, _ = await redis.xautoclaim(self.queue_name, group, me, self.idle_timeout, cursor, count=1)
-                for entry in idle:
-                    yield entry
-                if cursor == b"0-0":
-                    look = clock() + self.idle_timeout / 4000
-            wait = self.block if cursor == b"0-0" else None
-            read = await redis.xreadgroup(group, me, {self.queue_name: ">"}, count=1, block=wait)
-            for entries in cast("dict[bytes, list[_Entry]]", read).values():
-                for entry in entries:
-                    yield entry
+        Raises:
+            RedisError: Redis cannot be reached.
+            OSError: Likewise.
+        """
+        try:
+            if not self._has_group:
+                await self._make_group()
+            entry = await self._claim() or await self._read()
+        except (RedisError, OSError):
+            self._has_group = False  # Redis may have lost all
+            raise
+        if entry is None:
+            return None
+        data = (entry.fields or {}).get(b"data", b"")
+        if _ID.fullmatch(data):
+            return entry.place, data.decode()
+        log().warning("dropped an entry that is not the id of a task")
+        await self.forget(entry.place)
+        return None
 
-    def _ack_generator(self, id: str, queue_name: str) -> Callable[[], Awaitable[None]]:
-        async def done() -> None:
-            async with Redis(connection_pool=self.connection_pool) as redis, redis.pipeline(transaction=True) as steps:
-                steps.xack(queue_name, self.consumer_group_name, id)
-                steps.xdel(queue_name, id)
-                await steps.execute()
+    async def forget(self, place: bytes) -> None:
+        """Keep nothing of an id."""
+        async with self._redis.pipeline(transaction=True) as steps:
+            steps.xack(self._key, _GROUP, place)
+            steps.xdel(self._key, place)
+            await steps.execute()
 
-        return done
+    async def _make_group(self) -> None:
+        try:
+            await self._redis.xgroup_create(self._key, _GROUP, id="0", mkstream=True)  # also what came before
+        except ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):
+                raise
+        self._has_group = True
+
+    async def _claim(self) -> _Entry | None:
+        """Return one that was given out long ago; they are looked through step by step, now and then."""
+        clock = asyncio.get_running_loop().time
+        if clock() < self._next_look:
+            return None
+        self._cursor, idle, _ = await self._redis.xautoclaim(
+            self._key, _GROUP, _WORKER, self._idle, self._cursor, count=1
+        )
+        if self._cursor == b"0-0":
+            self._next_look = clock() + self._idle / _LOOKS / 1000
+        return _Entry(*idle[0]) if idle else None
+
+    async def _read(self) -> _Entry | None:
+        """Return a new one; wait for it, unless there is more to look through."""
+        wait = _BLOCK if self._cursor == b"0-0" else None
+        read = await self._redis.xreadgroup(_GROUP, _WORKER, {self._key: ">"}, count=1, block=wait)
+        found = cast("dict[bytes, list[tuple[bytes, dict[bytes, bytes]]]]", read)
+        return next((_Entry(*entry) for entries in found.values() for entry in entries), None)
 
 
 class StreamEngine:
@@ -140,36 +149,24 @@ class StreamEngine:
         self._store = store
         self._slots = slots
         self._stop = asyncio.Event()
-        self._broker = _Stream(
-            "redis://",
-            queue_name=f"{store.prefix}:tasks",
-            consumer_group_name="workers",
-            consumer_name="worker",  # one name for all: what is given out again goes by its age alone
-            consumer_id="0",  # also what came before the first process that works at tasks
-            xread_block=_BLOCK,
-            xread_count=1,
-            idle_timeout=idle,
-        )
+        self._is_away = False
         options: dict[str, Any] = {
             **store.pool.connection_kwargs,
             "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
             "legacy_responses": False,
         }
-        self._broker.connection_pool = BlockingConnectionPool(
+        self._pool = BlockingConnectionPool(
             connection_class=store.pool.connection_class,
             max_connections=slots + 8,
             timeout=store.pool.timeout,
             **options,
         )
-        self._broker.formatter = _IdFormatter()
-        logging.getLogger("taskiq").setLevel(
-            logging.CRITICAL
-        )  # it logs ids, messages whole, and each task that is stopped
+        self._stream = _Stream(Redis(connection_pool=self._pool), f"{store.prefix}:tasks", idle)
 
     async def submit(self, task: str) -> None:
         """See the protocol."""
         async with self._store.exchange(writes=True):
-            await self._broker.kick(_make_message(task))
+            await self._stream.add(task)
 
     def stop(self) -> None:
         """See the protocol."""
@@ -178,7 +175,7 @@ class StreamEngine:
     @asynccontextmanager
     async def run(self, work: Work) -> AsyncGenerator[None, None]:
         """See the protocol."""
-        self._stop = self._broker.stop = asyncio.Event()
+        self._stop = asyncio.Event()
         taker = asyncio.create_task(self._take(work))
         try:
             yield
@@ -188,42 +185,56 @@ class StreamEngine:
             taker.cancel()
             if (await asyncio.wait([taker], timeout=_CANCEL_TIMEOUT))[1]:
                 log().warning("a task does not end although it is cancelled; it is left behind")
-            await self._broker.connection_pool.disconnect()
+            await self._pool.disconnect()
 
     async def _take(self, work: Work) -> None:
-        under_way: set[asyncio.Future[bool]] = set()
-
-        async def run_task(context: Annotated[Context, TaskiqDepends()]) -> None:
-            work_future = asyncio.ensure_future(work(context.message.task_id))
-            under_way.add(work_future)
-            work_future.add_done_callback(under_way.discard)
-            try:
-                is_done = await work_future
-            except StateLost:
-                return  # it is given out again
-            except Exception:  # noqa: BLE001 - likewise, and taskiq goes on
-                log().exception("a task could not be worked at")
-                return
-            if is_done:
-                await context.ack()
-
-        self._broker.register_task(run_task, task_name=_RUN)
-        receiver = Receiver(
-            self._broker,
-            max_async_tasks=self._slots,
-            max_prefetch=0,  # so that nothing waits in this process that another one could work at
-            run_startup=False,  # it would fail without Redis; `listen` does what it does
-            ack_type=AcknowledgeType.MANUAL,
-            validate_params=False,
-        )
+        """Work at tasks until the stop, and until those under way have ended."""
+        under_way: set[asyncio.Task[None]] = set()
         try:
-            await receiver.listen(self._stop)
+            while not self._stop.is_set():
+                if len(under_way) == self._slots:  # what waits in Redis can be taken by others
+                    await self._before_stop(asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED))
+                elif (taken := await self._before_stop(self._next())) is not None:
+                    working = asyncio.create_task(self._work(work, *taken))
+                    under_way.add(working)
+                    working.add_done_callback(under_way.discard)
+            await asyncio.gather(*under_way)
         finally:
-            futures: list[Any] = [*under_way]
-            for work_future in futures:
-                work_future.cancel()
-            await asyncio.gather(*futures, return_exceptions=True)
+            for working in under_way:
+                working.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
+    async def _before_stop(self, step: Coroutine[Any, Any, _T]) -> _T | None:
+        """Return what a step gives; `None` if the stop comes first: an id that is on its way is then given out again."""
+        both = done, stopped = asyncio.create_task(step), asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            return done.result() if done.done() else None
+        finally:
+            for each in both:
+                each.cancel()
+            await asyncio.wait(both)
 
-def _make_message(task: str) -> BrokerMessage:
-    return BrokerMessage(task_id=task, task_name=_RUN, message=task.encode(), labels={})
+    async def _next(self) -> tuple[bytes, str] | None:
+        try:
+            taken = await self._stream.take()
+        except (RedisError, OSError) as error:
+            if not self._is_away:
+                log().warning("tasks cannot be taken from Redis: %s", error)
+            self._is_away = True
+            await asyncio.sleep(_RETRY_INTERVAL)
+            return None
+        self._is_away = False
+        return taken
+
+    async def _work(self, work: Work, place: bytes, task: str) -> None:
+        """Work at one task; one that is not done with is given out again."""
+        try:
+            if await work(task):
+                await self._stream.forget(place)
+        except StateLost:
+            return
+        except RedisError as error:
+            log().warning("a task that has ended stays in Redis for a while: %s", error)
+        except Exception:  # noqa: BLE001 - one task that cannot be worked at stops no other
+            log().exception("a task could not be worked at")
