@@ -15,9 +15,7 @@ import forked
 import wheels
 from command_line import stubwright
 from forked import ALONE
-from packages import tool
 from processes import running
-from stubwright.project import scaffold
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,17 +68,6 @@ def test_a_new_project_runs_at_once(name: str, mypy: list[str], tmp_path: Path) 
     config = json.loads((project / "mcp.json").read_text())["mcpServers"][name]
     scripts = tomllib.loads((project / "pyproject.toml").read_text())["project"]["scripts"]
     assert list(scripts) == [config["command"]]
-
-
-def test_a_new_project_names_the_extras_that_it_needs(tmp_path: Path) -> None:
-    one = {
-        **tool("get"),
-        "execution": {"taskSupport": "optional"},
-        "stubwright": {"policy": {"rateLimit": "60/minute"}},
-    }
-    scaffold.create("desk", tmp_path / "desk", lambda: scaffold.Origin({"tools": [one]}, {}, "mcp URL"))
-    project = tomllib.loads((tmp_path / "desk" / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["dependencies"] == ["stubwright-runtime[rates,tasks]"]
 
 
 def test_a_new_project_installs_and_runs_without_stubwright(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tup
     site = third_party.site(tmp_path / "site", "stubwright-runtime")
     python = environment(tmp_path / "venv", site, built[1])
     absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
-    assert run(python, "-c", absent, *COMPILER, "limits", "redis", cwd=tmp_path) == "[]\n"
+    assert run(python, "-c", absent, *COMPILER, "redis", cwd=tmp_path) == "[]\n"
     path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
     assert run(python, "-c", USE, str(python), "-m", "weather_mcp", cwd=tmp_path, path=path) == "22.5\n"
 

@@ -55,7 +55,6 @@ def test_a_signal_between_serving_and_the_start_of_uvicorn_ends_the_server(numbe
 @pytest.mark.parametrize(
     ("state", "module", "words"),
     [
-        ("memory://", "limits", "`policy.rateLimit` needs the package limits; install stubwright-runtime[rates]"),
         ("redis://127.0.0.1:9", "redis", "state in Redis needs the package redis"),
     ],
 )

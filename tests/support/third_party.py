@@ -15,7 +15,7 @@ def site(folder: Path, *names: str) -> Path:
 
     Args:
         folder: Where to; it may not be there yet.
-        names: Distributions of this environment, perhaps with extras: `stubwright-runtime[rates]`.
+        names: Distributions of this environment, perhaps with extras: `stubwright-runtime[redis]`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, here in closure(*names).items():

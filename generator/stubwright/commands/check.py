@@ -55,11 +55,9 @@ def _check(arguments: argparse.Namespace) -> int:
             document = checked.documents[posixpath.normpath(path)].value
             differing = versions.differing(run.project, path, checked.manifest, document)
             printer.add([] if differing is None else [differing])
-            needed = build.needed(checked.manifest, is_vendored=run.target.is_vendored)
-            for absent in config.missing(run.project, needed):
-                what = f"the server made from `{path}` needs `{absent.lacking}`"
-                add = "add it to `dependencies` under `[project]`"
-                fix = f"write `{absent.whole}` there" if absent.is_listed else add
+            for absent in config.missing(run.project, build.needed(is_vendored=run.target.is_vendored)):
+                what = f"the server made from `{path}` needs `{absent}`"
+                fix = "add it to `dependencies` under `[project]`"
                 printer.add([Diagnostic("SW411", what, run.project.listed, fix)])
     return printer.close()
 

@@ -109,12 +109,11 @@ def _compile(arguments: argparse.Namespace, run: works.Run, printer: Printer) ->
     project = names if run.whole else None
     writes = not arguments.check
     if run.target.is_vendored:
-        from stubwright.codegen.pages import artifacts
         from stubwright.project import vendoring
 
         names.append(vendoring.ENTRY)
         runtime = vendoring.compare(tree.Tree(folder), current_lock, force=arguments.force)
-        needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.requirements([artifacts.RUNTIME])
+        needed = () if vendoring.ENTRY in current_lock.manifests else vendoring.requirements()
         current_lock = _apply(runtime, folder, current_lock, printer, write=writes)
         if runtime.changes:
             shown = layout.shown(folder, vendoring.FOLDER)

@@ -154,6 +154,7 @@ def _built(
     entry = lock.Entry(reusable.digest(compiled.manifest))
     there = tree.Tree(target.folder)
     package = tree.generated(there, known, name, compiled.manifest.package)
+    is_new = package.text("manifest.json") is None or package.text("_runtime/__init__.py") is not None
     at = package_at(path, compiled)
     artifacts = pipeline.generate(compiled.manifest, lambda: begun().made)
     changes = tree.compare(there, known, name, entry, artifacts, force=force, at=at, project=project)
@@ -176,33 +177,17 @@ def _built(
         fit=fit(compiled.manifest, target.handlers, path, package.text("manifest.json")),
         package=layout.shown(target.folder, compiled.manifest.package),
         changes=changes,
-        requirements=_news(compiled.manifest, package, is_vendored=target.is_vendored),
+        requirements=needed(is_vendored=target.is_vendored) if is_new else (),
         keep=keep,
     )
 
 
-def needed(manifest: ir.Manifest, *, is_vendored: bool) -> tuple[str, ...]:
-    """Return what a package needs installed."""
+def needed(*, is_vendored: bool) -> tuple[str, ...]:
+    """Return what a package needs installed: the runtime, or what that needs if it stands beside the package."""
     from stubwright.codegen.pages import artifacts
     from stubwright.project import vendoring
 
-    runtime = artifacts.requirements(manifest.document, manifest.emit)
-    return vendoring.requirements(runtime) if is_vendored else runtime
-
-
-def _news(manifest: ir.Manifest, before: tree.Package, *, is_vendored: bool) -> tuple[str, ...]:
-    """Return what a package needs if that has changed since it was last generated; empty otherwise."""
-    from stubwright.codegen.pages import artifacts
-
-    runtime = artifacts.requirements(manifest.document, manifest.emit)
-    document = before.text("manifest.json")
-    if document is None or before.text("_runtime/__init__.py") is not None:
-        return needed(manifest, is_vendored=is_vendored)
-    try:
-        is_same = artifacts.requirements(json.loads(document), manifest.emit) == runtime
-    except _FORGED:
-        is_same = False
-    return () if is_same else needed(manifest, is_vendored=is_vendored)
+    return vendoring.requirements() if is_vendored else (artifacts.RUNTIME,)
 
 
 _FORGED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)

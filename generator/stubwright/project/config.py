@@ -122,54 +122,22 @@ def _read(folder: Path) -> tuple[Project | None, list[Diagnostic]]:
     return found, []
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A requirement that a project lacks, or lacks extras of; and how it is written so that it has all of them."""
-
-    lacking: str
-    whole: str
-    is_listed: bool
-
-
-def missing(project: Project, requirements: Iterable[str]) -> Iterator[Missing]:
+def missing(project: Project, requirements: Iterable[str]) -> Iterator[str]:
     """Yield those of `requirements` that the project does not declare; none if it lists no dependencies at all.
 
-    What stands in one of its extras or groups is declared: who runs the server installs that, too. An extra `all` is
-    one that has what the others have.
+    What stands in one of its extras or groups is declared: who runs the server installs that, too.
     """
-    from packaging.requirements import Requirement
+    from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
     needed = tuple(requirements)
     if project.requirements is None or not needed:
         return
-    own, everywhere = _extras(project.requirements), _extras((*project.requirements, *project.optional))
-    for wanted in map(Requirement, needed):
-        name = canonicalize_name(wanted.name)
-        extras = everywhere.get(name)
-        if extras is None:
-            yield Missing(str(wanted), str(wanted), is_listed=False)
-        elif "all" not in extras and (lacking := wanted.extras - extras):
-            both = lacking | own.get(name, frozenset())
-            yield Missing(_with_extras(wanted.name, lacking), _with_extras(wanted.name, both), is_listed=name in own)
-
-
-def _extras(requirements: Iterable[object]) -> dict[str, frozenset[str]]:
-    """Return the extras of each requirement, by its name as package indexes normalize it."""
-    from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.utils import canonicalize_name
-
-    extras: dict[str, frozenset[str]] = {}
-    for item in requirements:
+    declared = set[str]()
+    for item in (*project.requirements, *project.optional):
         with suppress(InvalidRequirement, TypeError):  # a group's item may also name another group, which is read, too
-            wanted = Requirement(item)  # type: ignore[arg-type]  # it says whether it is one
-            name = canonicalize_name(wanted.name)
-            extras[name] = extras.get(name, frozenset()) | wanted.extras
-    return extras
-
-
-def _with_extras(name: str, extras: Iterable[str]) -> str:
-    return f"{name}[{','.join(sorted(extras))}]"
+            declared.add(canonicalize_name(Requirement(item).name))  # type: ignore[arg-type]  # it says whether it is one
+    yield from (wanted for wanted in needed if canonicalize_name(Requirement(wanted).name) not in declared)
 
 
 @dataclass(frozen=True, slots=True)

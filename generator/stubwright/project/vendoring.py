@@ -6,7 +6,6 @@ lock has them under a name of their own, since they belong to no manifest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import metadata
 
 from packaging.requirements import Requirement
@@ -34,19 +33,9 @@ def artifacts() -> tuple[Artifact, ...]:
     return (attributes, *files)
 
 
-def requirements(needed: Iterable[str]) -> tuple[str, ...]:
-    """Return what packages need installed that have the runtime beside them: what that needs in its place.
-
-    Args:
-        needed: What they need otherwise: the runtime, perhaps with extras.
-    """
-    distributions: set[str] = set()
-    for extras in (Requirement(wanted).extras for wanted in needed):
-        for each in map(Requirement, metadata.requires(RUNTIME) or ()):
-            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras):
-                each.marker = None
-                distributions.add(str(each))
-    return tuple(sorted(distributions))
+def requirements() -> tuple[str, ...]:
+    """Return what packages need installed that have the runtime beside them: what that needs itself."""
+    return tuple(sorted(each for each in metadata.requires(RUNTIME) or () if Requirement(each).marker is None))
 
 
 def compare(there: tree.Tree, known: lock.Lock, *, force: bool) -> tree.Changes:

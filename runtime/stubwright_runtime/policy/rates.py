@@ -9,20 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from typing import TYPE_CHECKING
-
-from limits import RateLimitItem, parse
-from limits.aio.strategies import MovingWindowRateLimiter
 
 from ..observability.logs import log
 from ..server.core.outcomes import Outcome, refusal
 from ..state.store import StateLost, describe_lost_state
+from ..values.units import parse_rate
 from .shared_windows import SharedWindows
 from .windows import Windows
 
 if TYPE_CHECKING:
-    from ..package import Tool
     from ..server.core.steps import Call, Proceed
     from ..state.store import Store
 
@@ -36,32 +32,28 @@ class Rates:
 
     def __init__(self, store: Store) -> None:
         """Say where calls are counted."""
-        self._counter = MovingWindowRateLimiter(Windows() if store.pool is None else SharedWindows(store))
-        self._limits: dict[Tool, RateLimitItem | None] = {}
+        self._windows = Windows() if store.pool is None else SharedWindows(store)
         self.uncounted = 0
 
     async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
         """Let a call through, and count it; one that goes on with what it began has been counted."""
-        if call.tool not in self._limits:
-            rate = call.tool.policy.get("rateLimit")
-            self._limits[call.tool] = parse(rate) if rate else None
-        limit = self._limits[call.tool]
-        if limit is None or call.is_answer:
+        rate = call.tool.policy.get("rateLimit")
+        if rate is None or call.is_answer:
             return await proceed(call)
-        key = hashlib.sha256(json.dumps([call.tool.name, call.principal.key]).encode()).hexdigest()
+        limit, seconds = parse_rate(rate)
+        key = hashlib.sha256(json.dumps([call.tool.name, rate, call.principal.key]).encode()).hexdigest()
         try:
-            is_let_in = await self._counter.hit(limit, key)
-            reset = 0.0 if is_let_in else (await self._counter.get_window_stats(limit, key)).reset_time
+            wait = math.ceil(await self._windows.hit(key, limit, seconds))
         except StateLost:
             return await self._unknown(proceed, call)
-        if is_let_in:
+        if not wait:
             return await proceed(call)
-        wait = max(1, math.ceil(reset - time.time()))
-        number = "once" if limit.amount == 1 else f"{limit.amount:,} times"
-        window = "an hour" if limit.GRANULARITY.name == "hour" else f"a {limit.GRANULARITY.name}"
+        number = "once" if limit == 1 else f"{limit:,} times"
+        unit = rate.partition("/")[2]
+        window = "an hour" if unit == "hour" else f"a {unit}"
         text = f"{call.tool.name} may be called {number} in {window}, and has been."
-        seconds = "1 second" if wait == 1 else f"{wait:,} seconds"
-        return refusal(f"{text} Try again in {seconds}.", "limited", "rate_limit")
+        later = "1 second" if wait == 1 else f"{wait:,} seconds"
+        return refusal(f"{text} Try again in {later}.", "limited", "rate_limit")
 
     async def _unknown(self, proceed: Proceed, call: Call) -> Outcome:
         """Decide about a call while the count is unknown, by the manifest's `onStateLoss`."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..extras import Extra
 from .core.steps import Step, check_size
 
 if TYPE_CHECKING:
@@ -67,13 +66,9 @@ def list_steps(package: Package, store: Store, limits: Sequence[Step]) -> Iterat
         package: The package.
         store: Where rates are kept.
         limits: What `list_limits` returned, which the runs of tasks go through too.
-
-    Raises:
-        MissingExtraError: What keeps rates is not installed.
     """
     if "rateLimit" in package.policies:
-        with Extra("rates", "`policy.rateLimit`"):
-            from ..policy.rates import Rates
+        from ..policy.rates import Rates
 
         yield Rates(store)
     yield check_size

@@ -1,4 +1,4 @@
-"""Durations and sizes as manifests write them: `10s`, `64KiB`.
+"""Durations, sizes and rates as manifests write them: `10s`, `64KiB`, `60/minute`.
 
 Takes what `check` has accepted; returns numbers.
 """
@@ -10,6 +10,7 @@ from typing import Final
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _LETTERS: Final = "BKMGTibmshd"
+_WINDOWS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 
 def parse_duration(duration: str) -> float:
@@ -24,3 +25,9 @@ def parse_size(written: str | int) -> int:
         return written
     number = written.rstrip(_LETTERS)
     return int(number) * _BYTES[written[len(number) :]]
+
+
+def parse_rate(written: str) -> tuple[int, int]:
+    """Parse a rate, such as `60/minute`; returns a number of calls, and the seconds in which they may come."""
+    number, _, window = written.partition("/")
+    return int(number), _WINDOWS[window]

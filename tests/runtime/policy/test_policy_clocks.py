@@ -15,8 +15,6 @@ import redis
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from limits import parse
-from limits.aio.strategies import MovingWindowRateLimiter
 
 import redis_server
 from stubwright_runtime.policy import shared_windows
@@ -36,50 +34,42 @@ def skewed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def counters(redis_url: str) -> AsyncIterator[list[MovingWindowRateLimiter]]:
+async def counters(redis_url: str) -> AsyncIterator[list[SharedWindows]]:
     async with AsyncExitStack() as open_:
         stores = [store_at(redis_url, SHOP) for _ in SKEWS]
         for store in stores:
             await open_.enter_async_context(store.run())
-        yield [MovingWindowRateLimiter(SharedWindows(store)) for store in stores]
+        yield [SharedWindows(store) for store in stores]
 
 
-async def test_four_clocks_count_as_one(skewed: None, counters: list[MovingWindowRateLimiter]) -> None:
-    limit = parse("100/minute")
-    hits = await asyncio.gather(*(counters[number % 4].hit(limit, "ann") for number in range(200)))
-    assert sum(hits) == 100
-    assert await counters[0].hit(limit, "bob")
+async def test_four_clocks_count_as_one(skewed: None, counters: list[SharedWindows]) -> None:
+    waits = await asyncio.gather(*(counters[number % 4].hit("ann", 100, 60) for number in range(200)))
+    assert waits.count(0) == 100
+    assert await counters[0].hit("bob", 100, 60) == 0
 
 
-async def test_the_time_to_wait_is_a_duration_by_redis_clock(
-    monkeypatch: pytest.MonkeyPatch, counters: list[MovingWindowRateLimiter]
-) -> None:
-    limit = parse("1/minute")
-    assert await counters[0].hit(limit, "ann")
+async def test_the_time_to_wait_is_a_duration_by_redis_clock(skewed: None, counters: list[SharedWindows]) -> None:
+    assert await counters[0].hit("ann", 1, 60) == 0
     for skew, counter in zip(SKEWS, counters, strict=True):
-        clock = time.time() + skew
-        monkeypatch.setattr(shared_windows, "time", SimpleNamespace(time=lambda clock=clock: clock))
-        assert not await counter.hit(limit, "ann")
-        wait = (await counter.get_window_stats(limit, "ann")).reset_time - clock
-        assert 50 < wait <= 60, skew
+        assert 50 < await counter.hit("ann", 1, 60) <= 60, skew
 
 
-async def test_bursts_fill_no_second_beyond_the_rate(counters: list[MovingWindowRateLimiter], redis_url: str) -> None:
+async def test_bursts_fill_no_second_beyond_the_rate(counters: list[SharedWindows], redis_url: str) -> None:
     """Hits without a pause for longer than a second, from four processes: what Redis kept is looked at."""
-    limit, kept = parse("20/second"), set[int]()
+    kept = set[int]()
     url, _, prefix = redis_url.partition("?prefix=")
     client = redis.Redis.from_url(url)
     end = time.monotonic() + 1.2
 
-    async def hit(counter: MovingWindowRateLimiter) -> int:
+    async def hit(counter: SharedWindows) -> int:
         count = 0
         while time.monotonic() < end:
-            if await counter.hit(limit, "ann"):
+            if await counter.hit("ann", 20, 1) == 0:
                 count += 1
                 kept.update(int(one) for one in client.lrange(name, 0, -1))
         return count
 
-    assert await counters[0].hit(limit, "ann")
+    assert await counters[0].hit("ann", 20, 1) == 0
     [name] = client.keys(f"{prefix}:window:*")
     admitted = 1 + sum(await asyncio.gather(*map(hit, counters)))
     times = sorted(kept)
@@ -100,35 +90,27 @@ class Windows(RuleBasedStateMachine):
         self.redis = redis.Redis.from_url(self.server.url)
         self.redis.flushall()
         clock = "{ARGV[#ARGV - 1], ARGV[#ARGV]}"
-        self.enter = self.redis.register_script(shared_windows._ENTER.replace("redis.call('TIME')", clock))
-        self.look = self.redis.register_script(shared_windows._LOOK.replace("redis.call('TIME')", clock))
+        self.script = self.redis.register_script(shared_windows._HIT.replace("redis.call('TIME')", clock))
         self.now = 1_700_000_000_000_000
         self.hits: list[int] = []
 
     def teardown(self) -> None:
         self.redis.close()
 
-    def _run(self, script: Any, *arguments: int) -> Any:
-        return script(keys=["window"], args=[1_000_000, *arguments, *divmod(self.now, 1_000_000)])
-
     @rule(microseconds=st.sampled_from([1, 400_000, 999_999, 1_000_000, 1_000_001, -1, -5_000_000]))
     def wait(self, microseconds: int) -> None:
         self.now += microseconds
 
-    @rule(limit=st.integers(1, 4), amount=st.integers(1, 2))
-    def hit(self, limit: int, amount: int) -> None:
+    @rule(limit=st.integers(1, 4))
+    def hit(self, limit: int) -> None:
         self.hits = [min(hit, self.now) for hit in self.hits]
         self.hits = [hit for hit in self.hits if hit >= self.now - 1_000_000]
-        fits = len(self.hits) + amount <= limit
-        assert self._run(self.enter, limit, amount) == fits
-        if fits:
-            self.hits += [self.now] * amount
-
-    @rule()
-    def ask(self) -> None:
-        hits = [hit for hit in self.hits if hit >= self.now - 1_000_000]
-        oldest = max(0, self.now - hits[0]) if hits else 0
-        assert self._run(self.look) == [oldest, len(hits)]
+        wait = self.script(keys=["window"], args=[1_000_000, limit, *divmod(self.now, 1_000_000)])
+        if len(self.hits) < limit:
+            assert wait == 0
+            self.hits.append(self.now)
+        else:
+            assert wait == max(1, self.hits[0] + 1_000_000 - self.now)
 
     @invariant()
     def no_more_is_kept_than_was_hit(self) -> None:

@@ -59,7 +59,7 @@ class Moving(RuleBasedStateMachine):
         super().__init__()
         self.now = 1000.0
         self.patch = pytest.MonkeyPatch()
-        clock = SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now + 5e8)
+        clock = SimpleNamespace(monotonic=lambda: self.now)
         self.patch.setattr(windows, "time", clock)
         self.windows = Windows()
         self.hits: list[tuple[str, int, float]] = []
@@ -74,33 +74,15 @@ class Moving(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(
-        key=st.sampled_from(keys),
-        expiry=st.sampled_from([1, 10]),
-        limit=st.integers(1, 4),
-        amount=st.integers(1, 3),
-    )
-    def hit(self, key: str, expiry: int, limit: int, amount: int) -> None:
-        fits = len(self._in(key, expiry)) + amount <= limit
-        assert _run(lambda: self.windows.acquire_entry(key, limit, expiry, amount)) is fits
-        if fits:
-            self.hits += [(key, expiry, self.now)] * amount
-
-    @rule(key=st.sampled_from(keys), expiry=st.sampled_from([1, 10]))
-    def look(self, key: str, expiry: int) -> None:
-        found = self._in(key, expiry)
-        start, number = _run(lambda: self.windows.get_moving_window(key, 1, expiry))
-        assert (start, number) == (5e8 + (found[0] if found else self.now), len(found))
-
-    @rule(key=st.sampled_from(keys))
-    def clear(self, key: str) -> None:
-        _run(lambda: self.windows.clear(key))
-        self.hits = [hit for hit in self.hits if hit[0] != key]
-
-    @rule()
-    def reset(self) -> None:
-        _run(self.windows.reset)
-        self.hits = []
+    @rule(key=st.sampled_from(keys), seconds=st.sampled_from([1, 10]), limit=st.integers(1, 4))
+    def hit(self, key: str, seconds: int, limit: int) -> None:
+        found = self._in(key, seconds)
+        wait = _run(lambda: self.windows.hit(key, limit, seconds))
+        if len(found) < limit:
+            assert wait == 0
+            self.hits.append((key, seconds, self.now))
+        else:
+            assert wait == found[0] + seconds - self.now
 
     @invariant()
     def nothing_is_kept_beyond_what_was_hit(self) -> None:
@@ -116,8 +98,8 @@ async def test_a_hit_leaves_its_window_while_later_ones_stay(monkeypatch: pytest
     times = (0.0, 0.5, 0.75, 1.25, 1.375, 1.5)
     monkeypatch.setattr(windows, "time", SimpleNamespace(monotonic=iter(times).__next__))
     kept = Windows()
-    fits = [await kept.acquire_entry("ann", 2, 1) for _ in times]
-    assert fits == [True, True, False, True, False, True]
+    waits = [await kept.hit("ann", 2, 1) for _ in times]
+    assert waits == [0, 0, 0.25, 0, 0.125, 0]
 
 
 class Places(RuleBasedStateMachine):
@@ -402,7 +384,6 @@ async def test_ten_thousand_calls_of_64_clients(module: Any) -> None:
     assert endings == {"done": 3334 + 500, "limited": 3333 - 500, "! it fails": 3333}
     assert handlers.ran == {"mixed": 6667, "window": 500}
     assert _places(module) == {"mixed": 0, "window": 0}
-    assert len(_kept(module, "Rates", "_limits")) == 2
     assert blocks[1] < 1.02 * blocks[0] + 6667, f"{blocks} blocks: a time for each hit, and nothing else"
 
 

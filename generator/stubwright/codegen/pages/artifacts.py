@@ -6,7 +6,7 @@ their way. It writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,20 +70,6 @@ def make_artifacts(manifest: ir.Manifest, models: Callable[[], PackageCode]) -> 
         if unit.home is not None and unit.module
     ]
     return (*pages, *modules, *rest)
-
-
-def requirements(document: Mapping[str, ir.Json], emit: Container[str]) -> tuple[str, ...]:
-    """Return what a generated package needs installed: the runtime, with the extras that its manifest asks for."""
-    extras = sorted(_extras(document)) if "server" in emit else []
-    return (f"{RUNTIME}[{','.join(extras)}]" if extras else RUNTIME,)
-
-
-def _extras(document: Mapping[str, ir.Json]) -> set[str]:
-    tools = document.get("tools") or ()
-    policies = [document.get("policy") or {}, *((tool.get("stubwright") or {}).get("policy") or {} for tool in tools)]
-    runs = ((tool.get("execution") or {}).get("taskSupport") or "forbidden" for tool in tools)
-    extras = {"rates"} if any(policy.get("rateLimit") for policy in policies) else set()
-    return extras | ({"tasks"} if any(support != "forbidden" for support in runs) else set())
 
 
 def _json(document: Mapping[str, ir.Json]) -> bytes:

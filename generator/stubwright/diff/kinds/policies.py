@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 DEFAULTS: Final[Mapping[str, Any]] = {"confirm": False, "onStateLoss": "closed", "sanitize": "text", "trusted": False}
 """What a key means where it is absent; a limit that is absent limits nothing but the size of arguments."""
 
-_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _REFUSED: Final = "calls that were allowed may be refused now"
-
-
-def _parse_rate(written: str) -> tuple[int, int]:
-    amount, _, window = written.partition("/")
-    return int(amount), _SECONDS[window]
 
 
 def _is_rate_as_wide(new: tuple[int, int], old: tuple[int, int]) -> bool:
@@ -45,7 +39,7 @@ _LIMITS: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any, Any], boo
     "concurrency": (int, _is_as_large),
     "maxArgumentBytes": (units.parse_size, _is_as_large),
     "maxResultBytes": (units.parse_size, _is_as_large),
-    "rateLimit": (_parse_rate, _is_rate_as_wide),
+    "rateLimit": (units.parse_rate, _is_rate_as_wide),
     "timeout": (units.parse_duration, _is_as_large),
 }
 """Limits: how each is read, and whether one admits whatever another one does."""

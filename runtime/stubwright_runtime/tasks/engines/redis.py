@@ -205,8 +205,9 @@ class StreamEngine:
             await asyncio.gather(*under_way, return_exceptions=True)
 
     async def _before_stop(self, step: Coroutine[Any, Any, _T]) -> _T | None:
-        """Return what a step gives; `None` if the stop comes first: an id that is on its way is then given out again."""
-        both = done, stopped = asyncio.create_task(step), asyncio.create_task(self._stop.wait())
+        """Return what a step gives; `None` if the stop comes first, and an id on its way is given out again later."""
+        done = asyncio.create_task(step)
+        both = (done, asyncio.create_task(self._stop.wait()))
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             return done.result() if done.done() else None

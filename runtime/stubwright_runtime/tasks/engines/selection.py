@@ -20,6 +20,6 @@ def engine_for(store: Store) -> Engine:
     """
     if not store.is_shared:
         return MemoryEngine()
-    with Extra("tasks", "a server with tasks whose state is in Redis"):
+    with Extra("redis", "a server with tasks whose state is in Redis"):
         from .redis import StreamEngine
     return StreamEngine(store)
