@@ -20,7 +20,9 @@ Json: TypeAlias = Any
 _CONTENT = frozenset({"file", "messages", "text"})
 
 Emit: TypeAlias = Literal["server", "client"]
-Formats: TypeAlias = Literal["annotate", "assert"]
+Formats: TypeAlias = Literal["annotate", "assert", "exact", "assert and exact"]
+"""What `format` means. `exact`: formats that have types accept only what these represent exactly, others are notes."""
+
 Refs: TypeAlias = Literal["bundled", "inlined"]
 
 
@@ -32,8 +34,8 @@ class Schema:
     goes on the wire, unless the manifest has it sent without references. `dialect` is the identifier of its
     meta-schema. `shared` maps each JSON pointer in `wire` that a bundled shared schema has (`#/$defs/Place`) to the
     name it has under `schemas`. `own` is `wire` without these, where it is known. `rich` says that strings with a
-    format are more than texts in Python (`python: {formats: rich}`). `handles` has the kind of handle whose id stands
-    at a place in `wire`, by the place.
+    format are more than texts in Python (`python: {formats: rich}`), and `exact` that they are no texts at all
+    (`strict`). `handles` has the kind of handle whose id stands at a place in `wire`, by the place.
     """
 
     wire: Mapping[str, Json]
@@ -43,6 +45,7 @@ class Schema:
     own: Mapping[str, Json] | None = None
     rich: bool = False
     handles: Mapping[Pointer, str] = field(default_factory=dict)
+    exact: bool = False
 
     @property
     def extended(self) -> tuple[str, ...]:

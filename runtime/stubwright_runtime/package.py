@@ -28,6 +28,9 @@ _Part = TypeVar("_Part")
 
 _OURS: Final = "stubwright"
 
+EXACT_FORMATS: Final = "exactFormats"
+"""The key of `manifest.json` for formats that accept only what their types in Python represent exactly."""
+
 
 def stem_of(method: str) -> str:
     """Return the prefix of the names of a primitive's classes, from its method: `GetWeather` for `get_weather`."""
@@ -201,6 +204,11 @@ class Tool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
         return self.package.asserts_formats
 
+    @property
+    def has_exact_formats(self) -> bool:
+        """Whether formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
+        return self.package.has_exact_formats
+
 
 class Tools(Mapping[str, Tool]):
     """All tools of a package, in the manifest's order."""
@@ -278,6 +286,11 @@ class Package:
     def asserts_formats(self) -> bool:
         """Whether `format` is checked (`formats: assert`) or only an annotation (JSON Schema 2020-12, Validation 7)."""
         return bool(self.manifest.get("formats") == "assert")
+
+    @property
+    def has_exact_formats(self) -> bool:
+        """Whether formats that have types accept only what these represent exactly (`python: {formats: strict}`)."""
+        return bool(self.manifest.get(EXACT_FORMATS))
 
     @cached_property
     def policies(self) -> frozenset[str]:

@@ -789,9 +789,9 @@ def random_schema(chance: random.Random, depth: int) -> Any:
     return made_of
 
 
-@RICH
+@pytest.mark.parametrize("formats", ["text", "rich", "strict"])
 @pytest.mark.parametrize("seed", range(400 if WHOLE else 40))
-def test_random_schemas(seed: int, rich: bool) -> None:
+def test_random_schemas(seed: int, formats: str) -> None:
     chance = random.Random(seed)
     defs = {
         "A": random_schema(chance, 1),
@@ -804,12 +804,12 @@ def test_random_schemas(seed: int, rich: bool) -> None:
         arguments["oneOf"] = [random_schema(chance, 2), random_schema(chance, 2)]
     result = random_schema(chance, 0)
     outer: Any = {**(result if isinstance(result, dict) else {}), "$defs": defs, "properties": {"a": True}}
-    if rich:
+    if formats != "text":
         arguments, outer = formatted(arguments, chance), formatted(outer, chance)
-    module, loaded = made(arguments, outer, f"random_{seed}", rich=rich)
+    module, loaded = made(arguments, outer, f"random_{seed}", rich=formats != "text", exact=formats == "strict")
     assert getattr(loaded, modules.root(module))
     for name, wire in ((modules.root(module), arguments), (modules.root(module, "output"), outer)):
-        for instance in instances.valid(wire, f"{seed} {name}", 15):
+        for instance in instances.valid(wire, f"{seed} {name}", 15, exact=formats == "strict"):
             if name != modules.root(module) or isinstance(instance, dict):
                 assert outcome(getattr(loaded, name), instance) is None
 

@@ -229,6 +229,66 @@ def test_formats_count_where_they_are_asserted() -> None:
     assert compared(wrap[1], wrap[1], "output", formats=("assert", "annotate")) == "breaking"
 
 
+DAY = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "mail": {"format": "email"}}}
+IMAGE = {"type": "object", "properties": {"image": {"type": "string", "contentEncoding": "base64"}}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "given", "returned"),
+    [
+        ("annotate", "exact", "breaking", None),
+        ("assert", "exact", "may break", "breaking"),  # by a mail address that is none
+        ("assert", "assert and exact", "may break", None),
+        ("assert and exact", "assert", None, "may break"),
+        ("exact", "annotate", None, "breaking"),
+        ("exact", "assert and exact", "breaking", None),
+        ("assert and exact", "exact", None, "breaking"),
+    ],
+)
+def test_exact_formats_accept_less(
+    old: ir.Formats, new: ir.Formats, given: Impact | None, returned: Impact | None
+) -> None:
+    assert compared(DAY, DAY, "input", (old, new)) == given
+    assert compared(DAY, DAY, "output", (old, new)) == returned
+
+
+def test_exactness_changes_nothing_without_a_format_that_has_a_type() -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "string", "format": "email"}, "n": {"type": "integer"}}}
+    for direction in ("input", "output"):
+        assert compared(schema, schema, direction, ("annotate", "exact")) is None
+        assert compared(schema, schema, direction, ("assert and exact", "assert")) is None
+
+
+def test_edits_are_judged_under_exact_formats() -> None:
+    exact: tuple[ir.Formats, ir.Formats] = ("exact", "exact")
+    bare = {"type": "object", "properties": {"image": {"type": "string"}, "day": {"type": "string"}}}
+    both = {"type": "object", "properties": {**IMAGE["properties"], "day": DAY["properties"]["day"]}}
+    assert compared(bare, both, formats=exact) == "breaking"
+    assert compared(both, bare, formats=exact) == "compatible"
+    bounded = {**DAY, "properties": {**DAY["properties"], "n": {"enum": ["a", "2026-11-22"]}}}
+    assert compared(bounded, {**bounded, "minProperties": 1}, formats=exact) == "breaking"
+    assert compared({**bounded, "minProperties": 1}, bounded, formats=exact) == "compatible"
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [
+        ({"type": "string", "format": "date"}, {"enum": ["0000-01-01"]}),
+        ({"type": "string", "contentEncoding": "base64"}, {"type": "string"}),
+        ({"type": "string", "contentEncoding": "base64"}, {"const": "aGk"}),
+    ],
+)
+def test_no_proof_is_found_for_texts_that_are_not_exact(wide: Json, narrow: Json) -> None:
+    assert not covers(Judge(wide, "exact"), Judge(narrow, "exact"))
+
+
+def test_less_exactness_below_not_is_not_proved() -> None:
+    schema = {"not": {"type": "string", "format": "date"}}
+    assert not covers(Judge(schema, "assert"), Judge(schema, "assert and exact"))
+    assert Judge(schema, "assert and exact").accepts("0000-01-01")
+    assert covers(Judge(schema, "exact"), Judge(schema, "exact"))
+
+
 @pytest.mark.parametrize(
     "schema",
     [

@@ -108,10 +108,10 @@ def draw(schema: Json, seed: str, count: int) -> Iterator[Json]:
         yield sampler.value(schema, 0)
 
 
-def valid(schema: Json, seed: str, count: int) -> list[Json]:
-    """Those of `count` attempts that jsonschema-rs accepts."""
+def valid(schema: Json, seed: str, count: int, *, exact: bool = False) -> list[Json]:
+    """Those of `count` attempts that jsonschema-rs accepts; `exact` as under `python: {formats: strict}`."""
     try:
-        validator = compile_schema(schema, formats=False)
+        validator = compile_schema(schema, formats=False, exact=exact)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return []
     return [instance for instance in draw(schema, seed, count) if _accepts(validator, instance)]

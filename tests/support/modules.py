@@ -17,8 +17,10 @@ LATEST = "https://json-schema.org/draft/2020-12/schema"
 PLACE = Place("tools.yaml")
 
 
-def schema(wire: Mapping[str, Any], shared: Mapping[str, str] | None = None, *, rich: bool = False) -> ir.Schema:
-    return ir.Schema(wire, wire.get("$schema", LATEST), PLACE, shared or {}, rich=rich)
+def schema(
+    wire: Mapping[str, Any], shared: Mapping[str, str] | None = None, *, rich: bool = False, exact: bool = False
+) -> ir.Schema:
+    return ir.Schema(wire, wire.get("$schema", LATEST), PLACE, shared or {}, rich=rich, exact=exact)
 
 
 def tool(
@@ -28,14 +30,15 @@ def tool(
     shared: Mapping[str, str] | None = None,
     *,
     rich: bool = False,
+    exact: bool = False,
 ) -> ir.Tool:
     return ir.Tool(
         name=name,
         names=naming.tool(name),
         description=None,
         definition={},
-        input=schema(arguments, shared, rich=rich),
-        output=None if result is None else schema(result, shared, rich=rich),
+        input=schema(arguments, shared, rich=rich, exact=exact),
+        output=None if result is None else schema(result, shared, rich=rich, exact=exact),
         annotations={},
         examples=(),
         deprecated=None,
@@ -67,9 +70,10 @@ def made(
     name: str = "do_it",
     *,
     rich: bool = False,
+    exact: bool = False,
 ) -> tuple[datamodel.ModelModule, ModuleType]:
-    """The module of one tool, and the same loaded; `rich` as in `python: {formats: rich}`."""
-    module = datamodel.modules([tool(name, arguments, result, rich=rich)])[0]
+    """The module of one tool, and the same loaded; `rich` as in `python: {formats: rich}`, `exact` as in `strict`."""
+    module = datamodel.modules([tool(name, arguments, result, rich=rich or exact, exact=exact)])[0]
     return module, load(module, name)
 
 

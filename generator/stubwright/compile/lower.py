@@ -17,7 +17,7 @@ from stubwright.compile.audience import aliases, toolsets
 from stubwright.compile.bundles import Bundles
 from stubwright.compile.resolve import Declared, Resolved, meant
 from stubwright.compile.uritemplates import variables
-from stubwright.jsonschema import dialects
+from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import pointer_text
 from stubwright.pycode import Name
 from stubwright_runtime.mcp import vocabulary
@@ -50,7 +50,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     entry = resolved.entry
     python = entry.get("python") or {}
     server = entry["server"]
-    formats: ir.Formats = "assert" if entry.get("formats") == "assert" else "annotate"
+    meaning = formats.get_meaning(entry)
     wire_names = frozenset(tool.name for tool in resolved.tools)
     apis, handle_kinds = {api.name: api.settings for api in resolved.apis}, handles.declared(resolved)
     kinds = [*handles.kinds(resolved)]
@@ -79,7 +79,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         files={_packed(file): file.data for file in resolved.bundle.files.values()},
         shared=(*_shared(resolved), *_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
-        formats=formats,
+        formats=meaning,
         refs="inlined" if resolved.inlines else "bundled",
         handles=tuple(kind for kind, _ in kinds),
         targets=tuple(entry.get("targets") or ()),
@@ -87,7 +87,8 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         document={
             "stubwright": FORMAT,
             "server": server,
-            "formats": formats,
+            "formats": "assert" if formats.get_settings(meaning)["formats"] else "annotate",
+            **({"exactFormats": True} if formats.get_settings(meaning)["exact"] else {}),
             **_about_all(entry),
             **({"apis": apis} if apis else {}),
             **({"toolsets": offered} if (offered := toolsets.lower(resolved)) else {}),
@@ -216,7 +217,9 @@ def _shaped(schemas: Mapping[str, ir.Schema], http: Mapping[str, ir.Json], decla
             derived[field] = replace(before, wire=wire, shared=_kept(before.shared, wire), own=None, handles={})
         elif isinstance(wire, dict):
             like = schemas["inputSchema"]
-            derived[field] = ir.Schema(wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich)
+            derived[field] = ir.Schema(
+                wire, dialects.DRAFT_2020_12.uri, declared.place / field, rich=like.rich, exact=like.exact
+            )
     return derived
 
 
@@ -332,8 +335,9 @@ def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...
 def _schema(outline: Outline, resolved: Resolved) -> ir.Schema:
     bundled = resolved.bundled(outline)
     dialect, place = outline.dialect.uri, outline.place
-    rich = (resolved.entry.get("python") or {}).get("formats") == "rich"
-    return ir.Schema(bundled.wire, dialect, place, bundled.shared, bundled.own, rich, bundled.handles)
+    types = (resolved.entry.get("python") or {}).get("formats", "text")
+    rich, exact = types != "text", types == "strict"
+    return ir.Schema(bundled.wire, dialect, place, bundled.shared, bundled.own, rich, bundled.handles, exact)
 
 
 def _shared(resolved: Resolved) -> Iterator[ir.SharedSchema]:

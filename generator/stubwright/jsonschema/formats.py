@@ -1,16 +1,18 @@
-"""Texts that have a `format`, for those of JSON Schema 2020-12 (Validation, section 7.3).
+"""Texts that have a `format`, for those of JSON Schema 2020-12 (Validation, section 7.3), and what `format` means.
 
-Takes a source of chance; gives a text that a validator accepts.
+Takes a source of chance; gives a text that a validator accepts. Takes a manifest; gives what its server asserts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 from uuid import UUID
 
 if TYPE_CHECKING:
     from random import Random
+
+    from stubwright.ir import Formats
 
 WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "juniper", "lark")
 """What stands for a word."""
@@ -50,3 +52,28 @@ FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
     "regex": lambda chance: f"^{_choose_word(chance)}$",
 }
 """For each format, what makes a text of it."""
+
+
+class Settings(TypedDict):
+    """What `stubwright_runtime.schema.validation` must be told about formats."""
+
+    formats: bool
+    exact: bool
+
+
+def get_meaning(entry: Mapping[str, Any]) -> Formats:
+    """Return what `format` means to the server of a manifest, by its `formats` and `python.formats`."""
+    asserted = entry.get("formats") == "assert"
+    return choose_meaning(formats=asserted, exact=(entry.get("python") or {}).get("formats") == "strict")
+
+
+def choose_meaning(*, formats: bool, exact: bool) -> Formats:
+    """Return the meaning of `format` that has these settings."""
+    if exact:
+        return "assert and exact" if formats else "exact"
+    return "assert" if formats else "annotate"
+
+
+def get_settings(meaning: Formats) -> Settings:
+    """Return the settings of a meaning of `format`."""
+    return {"formats": meaning in ("assert", "assert and exact"), "exact": meaning in ("exact", "assert and exact")}

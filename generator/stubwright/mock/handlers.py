@@ -72,7 +72,7 @@ def _answer_tool(tool: Tool, seed: int) -> _Answer:
             return output
         seed_text = json.dumps([seed, tool.name, arguments], sort_keys=True)
         try:
-            made = instances.make(schema, seed_text, formats=tool.asserts_formats)
+            made = instances.make(schema, seed_text, formats=tool.asserts_formats, exact=tool.has_exact_formats)
         except instances.UnmakeableError as error:
             raise ToolError(
                 f"This is a mock, and no result of {tool.name} could be made up that its outputSchema accepts "

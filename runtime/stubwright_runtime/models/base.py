@@ -227,7 +227,7 @@ def _make_exact(schema: Any) -> Any:
             schema = formats.with_texts(schema)
             return unions.choose(schema, _make_exact) if schema["type"] == "union" else schema
         case _:
-            return schema
+            return formats.read_exactly(schema)
 
 
 def _make_literal_exact(schema: Any) -> Any:

@@ -1,8 +1,8 @@
 """Strings with a `format` as Python values: dates, times, UUIDs, URIs and base64.
 
-Takes the core schema of a union of such a type and `str`; returns one that reads a string as the type if the type can
-represent it exactly, and otherwise leaves it a string, since `format` need not be asserted. What was read is written
-back as the same string.
+Takes the core schema of such a type, or of a union with `str` or without; returns one that reads a string as the type
+if the type can represent it exactly. Otherwise it stays a string where the union has `str`, since `format` need not be
+asserted, and is refused elsewhere. What was read is written back as the same string.
 """
 
 from __future__ import annotations
@@ -160,15 +160,38 @@ def _check_round_trip(value: T, text: str, write: Callable[[T], str]) -> T:
     return value
 
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "bytes": Kind(bytes, _read_base64, _write_base64),
+BASE64: Final = "base64"
+
+_BY_FORMAT: Final[Mapping[str, Kind]] = {
+    BASE64: Kind(bytes, _read_base64, _write_base64),
     "date": Kind(dt.date, _read_date, dt.date.isoformat),
-    "datetime": Kind(dt.datetime, _read_date_time, _write_date_time),
+    "date-time": Kind(dt.datetime, _read_date_time, _write_date_time),
     "time": Kind(dt.time, _read_time, _write_time),
-    "url": Kind(AnyUrl, _read_url, str),
+    "uri": Kind(AnyUrl, _read_url, str),
     "uuid": Kind(UUID, _read_uuid, str),
 }
+_PYDANTIC: Final = {
+    "bytes": BASE64,
+    "datetime": "date-time",
+    "date": "date",
+    "time": "time",
+    "url": "uri",
+    "uuid": "uuid",
+}
+_KINDS: Final[Mapping[str, Kind]] = {name: _BY_FORMAT[form] for name, form in _PYDANTIC.items()}
 """By pydantic's name for each."""
+
+TYPED: Final = frozenset(_BY_FORMAT)
+"""The formats that have types, with the encoding `base64` among them."""
+
+
+def is_exact(form: str, text: str) -> bool:
+    """Tell whether the type of a format (one of `TYPED`) represents a string exactly."""
+    try:
+        _BY_FORMAT[form].read(text)
+    except ValueError:
+        return False
+    return True
 
 
 def write(value: object) -> str | None:
@@ -193,12 +216,17 @@ def with_texts(union: Any) -> Any:
     if not kinds:
         return union
     reader = core_schema.no_info_plain_validator_function(
-        _Reader(tuple(kinds)),
+        _Reader(tuple(kinds), any(choice["type"] == "str" for choice in choices)),
         json_schema_input_schema=core_schema.str_schema(),
         serialization=core_schema.plain_serializer_function_ser_schema(_write_text, when_used="json"),
     )
     others = [choice for choice in choices if choice["type"] != "str" and _type_name(choice) not in _KINDS]
     return {**union, "choices": [reader, *others]} if others else reader
+
+
+def read_exactly(schema: Any) -> Any:
+    """Change the core schema of one of the types to read the strings that it represents exactly, and no others."""
+    return with_texts({"choices": [schema]}) if _type_name(schema) in _KINDS else schema
 
 
 def with_default(field: Any) -> Any:
@@ -259,9 +287,13 @@ def _strip_label(choice: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads strings as the first of some types that represents them exactly; values of these types stay unchanged."""
+    """Reads strings as the first of some types that represents them exactly; values of these types stay unchanged.
+
+    `keeps_text` says that other strings stay unchanged, too, and are not refused.
+    """
 
     kinds: tuple[Kind, ...]
+    keeps_text: bool
 
     def __call__(self, value: object) -> object:
         if not isinstance(value, str):
@@ -275,6 +307,10 @@ class _Reader:
                 return kind.read(value)
             except ValueError:
                 continue
+        if not self.keeps_text:
+            raise ValueError(
+                f"not a text that {' or '.join(kind.type.__name__ for kind in self.kinds)} represents exactly"
+            )
         return value
 
 

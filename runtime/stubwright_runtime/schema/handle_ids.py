@@ -86,5 +86,5 @@ def _mark_schema(tool: Tool, side: Side) -> _MarkedSchema | None:
             del schema["required"]
     for pointer, kind in pointers.items():
         get_at(schema, pointer)[_MARK] = kind
-    evaluator = validation.compile_schema(schema, formats=tool.asserts_formats)
+    evaluator = validation.compile_schema(schema, formats=tool.asserts_formats, exact=tool.has_exact_formats)
     return _MarkedSchema(validation.compile_validator(tool, schema), evaluator)

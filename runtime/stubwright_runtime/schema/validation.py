@@ -67,29 +67,38 @@ def compile_validator(tool: Tool, schema: Any, redact: Sequence[str] = ()) -> Va
 
 def compile_package_validator(package: Package, schema: Any, redact: Sequence[str] = ()) -> Validator:
     """Compile a validator for a schema that belongs to the package."""
-    return Validator(schema, formats=package.asserts_formats, redact=redact)
+    return Validator(schema, formats=package.asserts_formats, exact=package.has_exact_formats, redact=redact)
 
 
-def compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
+def compile_schema(schema: Any, *, formats: bool, exact: bool = False) -> CompiledSchema:
     """Compile a schema with jsonschema-rs, translating patterns that it does not accept.
+
+    Args:
+        schema: The schema.
+        formats: Whether `format` is checked.
+        exact: Whether formats that have types in Python accept only what these represent exactly.
 
     Raises:
         ValueError: The schema is not valid in its dialect, or has a reference that leads out of it.
     """
     try:
-        return _compile_schema(schema, formats=formats)
+        return _compile_schema(schema, formats=formats, exact=exact)
     except ValueError:
         from .patterns import translate_patterns
 
         translated = translate_patterns(schema)
         if translated == schema:
             raise
-        return _compile_schema(translated, formats=formats)
+        return _compile_schema(translated, formats=formats, exact=exact)
 
 
-def _compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
+def _compile_schema(schema: Any, *, formats: bool, exact: bool) -> CompiledSchema:
     options = FancyRegexOptions(backtrack_limit=_BACKTRACKS)
     settings: Any = {"validate_formats": formats, "pattern_options": options, "offline": True}
+    if exact:
+        from .exact_formats import get_settings
+
+        settings |= get_settings(schema, formats=formats)
     if may_compare_large_numbers(schema):
         return ExactSchema(validator_for(exact_schema(schema), **settings))
     return validator_for(schema, **settings)
@@ -98,12 +107,13 @@ def _compile_schema(schema: Any, *, formats: bool) -> CompiledSchema:
 class Validator:
     """One compiled schema. Costly checks are skipped for schemas that cannot need them."""
 
-    def __init__(self, schema: Any, *, formats: bool = False, redact: Sequence[str] = ()) -> None:
+    def __init__(self, schema: Any, *, formats: bool = False, exact: bool = False, redact: Sequence[str] = ()) -> None:
         """Compile a schema.
 
         Args:
             schema: In the dialect that its `$schema` names, by default 2020-12.
             formats: Whether `format` is checked; otherwise it is an annotation (JSON Schema 2020-12, Validation, 7.2).
+            exact: Whether formats that have types in Python accept only what these represent exactly.
             redact: JSON Pointers to values that no message shows.
 
         Raises:
@@ -111,7 +121,8 @@ class Validator:
         """
         self._schema = schema
         self._redacted = [normalize_path(split_pointer(pointer)) for pointer in redact]
-        self._compile = partial(compile_schema, formats=formats)
+        self._exact = exact
+        self._compile = partial(compile_schema, formats=formats, exact=exact)
         self._validator = self._compile(schema)
         self._cost: Cost | None = None
         self._shallow: ShallowSchema | None = None
@@ -277,8 +288,20 @@ class Validator:
             else None
         )
         counted = isinstance(kind, ValidationErrorKind.MinProperties | ValidationErrorKind.MaxProperties)
-        hint = f"; did you mean {_quote(near)}?" if near else _suggest_no_text(value, kinds or (kind,))
+        hint = f"; did you mean {_quote(near)}?" if near else self._suggest_text(value, kinds or (kind,))
         return f", got {_describe(value, counted=counted)}{hint}"
+
+    def _suggest_text(self, value: Any, kinds: Iterable[Kind | None]) -> str:
+        """Suggest how to write what came as text."""
+        if not isinstance(value, str):
+            return ""
+        if self._exact:
+            from .exact_formats import suggest
+
+            forms = [name for kind in kinds if (name := _get_format(kind)) is not None]
+            if hint := next(filter(None, (suggest(form, value) for form in forms)), ""):
+                return f"; {hint}"
+        return _suggest_no_text(value, kinds)
 
     def _suggest_misspelt(self, node: ErrorNode, missing: str) -> str:
         """Suggest the unknown key that looks like a misspelling of the missing one."""
@@ -348,10 +371,21 @@ def _may_multiply(schema: Json) -> bool:
     return False
 
 
-def _suggest_no_text(value: Any, kinds: Iterable[Kind | None]) -> str:
+def _get_format(kind: Kind | None) -> str | None:
+    """Return the format that an error is about, or the encoding that stands for one."""
+    match kind:
+        case ValidationErrorKind.Format(name):
+            return str(name)
+        case ValidationErrorKind.Custom():  # the only keyword of our own; see `exact_formats`
+            return "base64"
+        case _:
+            return None
+
+
+def _suggest_no_text(value: str, kinds: Iterable[Kind | None]) -> str:
     """Suggest to send an object or an array itself if it came as text that holds its JSON, as models send some."""
     wanted = {name for kind in kinds if isinstance(kind, ValidationErrorKind.Type) for name in kind.types}
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+    if value.lstrip()[:1] not in ("{", "["):
         return ""
     try:
         name = "array" if isinstance(json.loads(value), list) else "object"
@@ -396,6 +430,8 @@ def describe_expected(kind: Kind | None) -> str:
             return "a value that can be checked against the pattern in bounded time"
         case ValidationErrorKind.Format(name):
             return f"the format {_quote(name)}"
+        case ValidationErrorKind.Custom():
+            return "base64"
         case ValidationErrorKind.MinItems(limit):
             return f"at least {_count(limit, 'item')}"
         case ValidationErrorKind.MaxItems(limit) | ValidationErrorKind.AdditionalItems(limit):

@@ -28,7 +28,7 @@ class Bound:
     """A tool with one argument that the server sets, and one that the caller does."""
 
     name = "rise"
-    package = SimpleNamespace(asserts_formats=False)
+    package = SimpleNamespace(asserts_formats=False, has_exact_formats=False)
 
     def __init__(self, binding: Any) -> None:
         self.accepts, self.extension = ACCEPTS, {"bind": {"level": binding}}

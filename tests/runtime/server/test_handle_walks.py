@@ -47,6 +47,7 @@ PACKAGE: Any = SimpleNamespace(
     tools={},
     feature=lambda _name, _module: None,
     asserts_formats=False,
+    has_exact_formats=False,
 )
 PEOPLE = st.sampled_from(["ann", "bob"])
 

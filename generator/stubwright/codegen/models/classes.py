@@ -428,7 +428,7 @@ class _Planner:
         is_cast = False
         if source is not None and default is None:
             decide = _needs_cast if is_made else _is_ambiguous
-            is_cast = decide(source, schema, given[0])
+            is_cast = decide(source, schema, given[0]) or (document.is_exact and _is_read(schema, given[0]))
         return FieldPlan(
             wire, name, form, schema, default or source, source, required, nullable, doc, is_made, is_copied, is_cast
         )
@@ -493,7 +493,8 @@ class _Planner:
                     choices.append({"type": "string", "handle": kind})
                 case Free(name, form) if not (anything and ANY not in shape):
                     choices += [{"type": name, "format": form}] if form else []
-                    choices += [{"type": name}] if {"type": name} not in choices else []
+                    is_text = form is None or not document.is_exact
+                    choices += [{"type": name}] if is_text and {"type": name} not in choices else []
                 case Object() | Items() | Fixed() if not (anything and _is_plain(alternative)):
                     choices.append(self._container(document, alternative))
         if anything:
@@ -555,6 +556,8 @@ class _Planner:
             case Free("any"):
                 return _Value(literal(value))
             case Free(handle=str()):
+                return None
+            case Free("string", str(form)) if document.is_exact and not _is_represented(value, form):
                 return None
             case Free(name):
                 return _Value(literal(_plain_number(value, name))) if _is_of(value, name) else None
@@ -773,6 +776,18 @@ def _laid_out(brackets: LiteralString, members: Sequence[_Value | None]) -> _Val
     if len(there) < len(members):
         return None
     return _Value(code(brackets, join(", ", [each.source for each in there])), any(each.builds for each in there))
+
+
+def _is_represented(value: Json, form: str) -> bool:
+    """Tell whether the type of a format represents a value exactly."""
+    from stubwright_runtime.schema.exact_formats import fits  # which loads pydantic
+
+    return isinstance(value, str) and fits(form, value)
+
+
+def _is_read(schema: Json, value: Json) -> bool:
+    """Tell whether the runtime makes something else of the strings in a default, which checkers must be told."""
+    return any(True for _ in formatted(schema)) and '"' in json.dumps(value)
 
 
 def _needs_cast(source: Code, schema: Json, value: Json) -> bool:

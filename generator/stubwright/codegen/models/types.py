@@ -175,12 +175,14 @@ class Document:
 
         Attributes:
             bundled: For each pointer that a bundled shared schema has, its name under `schemas`.
+            is_exact: Whether a string whose format has a type is always of that type.
         """
         self.name = name
         self.dialect = dialects.of(schema.wire) or dialects.DRAFT_2020_12
         self.root = Leaf(name, ())
         self.bundled = schema.shared
         self._merged = merged
+        self.is_exact = schema.exact
         self._rich = schema.rich
         self._handles = schema.handles
         self._outline = references.Outline(

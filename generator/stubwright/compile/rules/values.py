@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from stubwright.compile import binds, shape
 from stubwright.compile.rules.references import is_enclosed
 from stubwright.diagnostics import Diagnostic, Place, Pointer
+from stubwright.jsonschema import formats
 from stubwright.jsonschema.bundling import edited
 from stubwright.jsonschema.expressions import LONGEST, is_expression, is_taken, is_too_large, patterns_in
 from stubwright.jsonschema.pointers import pointer_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stubwright.compile.resolve import Declared, Resolved
-    from stubwright.ir import Json
+    from stubwright.ir import Formats, Json
     from stubwright_runtime.schema.validation import Validator
 
 _ROOT = "stubwright:schema"
@@ -184,9 +185,9 @@ def fillable(resolved: Resolved) -> Iterator[Diagnostic]:
         if _DEMANDING.isdisjoint(outline.schema) or not _sound(resolved, outline, unsound):
             continue
         schema = resolved.bundled(outline).wire
-        formats = resolved.entry.get("formats") == "assert"
+        settings = formats.get_settings(formats.get_meaning(resolved.entry))
         try:
-            instances.make(schema, tool.name, formats=formats, likely=True)  # what nobody would send does not help
+            instances.make(schema, tool.name, **settings, likely=True)  # what nobody would send does not help
         except instances.TooLargeError:
             continue
         except instances.UnmakeableError:
@@ -233,8 +234,7 @@ class _Judge:
     @classmethod
     def of(cls, resolved: Resolved, schema: Mapping[str, Json]) -> _Judge | None:
         """Return the judge for a schema; None if `compilable` reports it."""
-        formats = resolved.entry.get("formats") == "assert"
-        validator = _compiled(schema, formats=formats)
+        validator = _compiled(schema, formats.get_meaning(resolved.entry))
         return None if isinstance(validator, str) else cls(validator)
 
     def problems(self, value: Json, place: Place, root: str) -> Iterator[tuple[str, Place]]:
@@ -285,12 +285,12 @@ def _part(outline: Outline, root: Mapping[str, Json], pointer: Pointer) -> Mappi
     }
 
 
-def _compiled(schema: Mapping[str, Json], *, formats: bool = False) -> Validator | str:
+def _compiled(schema: Mapping[str, Json], meaning: Formats = "annotate") -> Validator | str:
     """Return the validator of a schema, or why there is none."""
     from stubwright_runtime.schema.validation import Validator
 
     try:
-        return Validator(schema, formats=formats)
+        return Validator(schema, **formats.get_settings(meaning))
     except ValueError as error:
         return str(error).partition("\n")[0].rstrip(".")
 

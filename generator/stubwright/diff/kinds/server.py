@@ -5,7 +5,7 @@ Takes two lowered manifests, and the entry files' own values for what lowering d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
@@ -13,6 +13,7 @@ from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import handles, tools
 from stubwright.diff.kinds.policies import compare_policies
 from stubwright.diff.subsumption.congruence import same
+from stubwright.jsonschema.formats import Settings, get_settings
 from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.state.budget import ALL, EACH
 from stubwright_runtime.values.units import parse_size
@@ -85,10 +86,21 @@ def compare(
         message = f"schemas are sent {how}; they accept the same"
         yield Change("SW507", "wire", "cosmetic", _ABOUT, message, *at("wire"))
     if pair.old.formats != pair.new.formats:
-        stricter = pair.new.formats == "assert"
+        yield from _compare_formats(get_settings(pair.old.formats), get_settings(pair.new.formats), at)
+
+
+def _compare_formats(old: Settings, new: Settings, at: Callable[..., tuple[Place, Place]]) -> Iterator[Change]:
+    listed = "breaking changes are listed with the schemas"
+    if old["formats"] != new["formats"]:
+        stricter = new["formats"]
         message = f"`format` is {'asserted now' if stricter else 'no longer asserted'}"
-        why = "breaking changes are listed with the schemas" if stricter else None
-        yield Change("SW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), why)
+        yield Change("SW508", "wire", "cosmetic", _ABOUT, message, *at("formats"), listed if stricter else None)
+    if old["exact"] != new["exact"]:
+        stricter = new["exact"]
+        message = f"texts that no type represents exactly are {'refused' if stricter else 'accepted'} now"
+        yield Change(
+            "SW508", "wire", "cosmetic", _ABOUT, message, *at("python", "formats"), listed if stricter else None
+        )
 
 
 def _compare_storage(before: Mapping[str, Any], after: Mapping[str, Any], at: tuple[Place, Place]) -> Iterator[Change]:

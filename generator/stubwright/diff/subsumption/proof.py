@@ -16,8 +16,9 @@ import jsonschema_rs
 from jsonschema_rs import CanonicalSchema, FancyRegexOptions, canonicalize
 from jsonschema_rs.canonical import CanonicalizationError, Containment, IncompatibleOperands, UnsupportedResult
 
-from stubwright.diff.subsumption import congruence, unions, upgrade
+from stubwright.diff.subsumption import congruence, exactness, unions, upgrade
 from stubwright.jsonschema import dialects
+from stubwright.jsonschema.formats import get_settings
 from stubwright.jsonschema.instances import parts
 from stubwright.jsonschema.pointers import local
 from stubwright_runtime.schema.numbers import exact_schema
@@ -56,10 +57,20 @@ class Judge(parts.Judge):
         """The schema as the library compares it; None if it cannot."""
         return _canonicalize(self.schema, asserts=self.formats == "assert")
 
+    @cached_property
+    def asserted(self) -> Judge:
+        """The same with nothing but `assert` or `annotate`: formats that have types accept what they usually do."""
+        settings = get_settings(self.formats)
+        if not settings["exact"]:
+            return self
+        return Judge(exactness.widen(self.schema, self.dialect, asserts_all=settings["formats"]), "assert")
+
 
 def covers(wide: Judge, narrow: Judge) -> bool:
     """Tell whether it is proved that `wide` accepts every instance that `narrow` accepts."""
-    wide, narrow = map(_merge_exclusive, make_comparable(wide, narrow))
+    if exactness.prevents_proof(wide, narrow):
+        return False
+    wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
     if wide.canonical is None or narrow.canonical is None:
         return False
     answer = _covers(wide.canonical, narrow.canonical)
@@ -98,7 +109,7 @@ def _merge_exclusive(judge: Judge) -> Judge:
 
 def find_rejected(wide: Judge, narrow: Judge) -> Json | None:
     """Return a schema of what `narrow` accepts and `wide` does not, as a hint where to look; None if there is none."""
-    wide, narrow = map(_merge_exclusive, make_comparable(wide, narrow))
+    wide, narrow = map(_merge_exclusive, make_comparable(wide.asserted, narrow.asserted))
     if wide.canonical is None or narrow.canonical is None:
         return None
     try:

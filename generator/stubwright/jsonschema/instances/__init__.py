@@ -13,6 +13,7 @@ from itertools import chain, islice, repeat
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
+from stubwright.jsonschema.formats import choose_meaning
 from stubwright.jsonschema.instances.likely import LONGEST, Likeness
 from stubwright.jsonschema.instances.parts import Judge, Part
 from stubwright.jsonschema.instances.search import Budget, ExhaustedError, Search
@@ -43,21 +44,22 @@ class TooLargeError(UnmakeableError):
     """Those that were tried are too large to be made."""
 
 
-def make(schema: Any, seed: str, *, formats: bool = False, likely: bool = False) -> Any:
+def make(schema: Any, seed: str, *, formats: bool = False, exact: bool = False, likely: bool = False) -> Any:
     """Return a value that the schema accepts.
 
     Args:
         schema: The schema, with all that it refers to.
         seed: What the value depends on beside the schema.
         formats: Whether `format` is asserted.
+        exact: Whether formats that have types in Python accept only what these represent exactly.
         likely: Whether the value has to look like one that somebody would send; otherwise anything that fits will do.
 
     Raises:
         UnmakeableError: None was found.
         ValueError: It is no schema.
     """
-    validator = Validator(schema, formats=formats)
-    whole = Part(schema, Judge(schema, "assert" if formats else "annotate"))
+    validator = Validator(schema, formats=formats, exact=exact)
+    whole = Part(schema, Judge(schema, choose_meaning(formats=formats, exact=exact)))
     is_large = False
     for search in _list_searches(seed, likely=likely):
         for value in islice(_list_values(whole, search), _TRIES):

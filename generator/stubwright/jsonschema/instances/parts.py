@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diagnostics import Place
-from stubwright.jsonschema import dialects
+from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import local
 from stubwright.jsonschema.references import Folder, Local, Outline, at
 from stubwright_runtime.schema.validation import compile_schema
@@ -33,7 +33,7 @@ _SIMPLE: Final = TEXT_KEYWORDS | NUMBER_KEYWORDS | {"type", "enum", "const"}
 
 @dataclass(frozen=True)
 class Judge:
-    """One schema as the generated server reads it: its dialect from `$schema`, and formats asserted or not."""
+    """One schema as the generated server reads it: its dialect from `$schema`, and what `format` means."""
 
     schema: Json
     formats: Formats = "annotate"
@@ -61,7 +61,7 @@ class Judge:
 
     @cached_property
     def _validator(self) -> CompiledSchema:
-        return compile_schema(self.schema, formats=self.formats == "assert")
+        return compile_schema(self.schema, **formats.get_settings(self.formats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +116,11 @@ def is_valid(part: Part, schema: Json, value: Json) -> bool:
         return False
     text = json.dumps({"$schema": part.judge.dialect.uri, **schema})
     try:
-        return bool(_compile(text, formats=part.judge.formats == "assert").is_valid(value))
+        return bool(_compile(text, part.judge.formats).is_valid(value))
     except ValueError:
         return False
 
 
 @lru_cache(4096)
-def _compile(text: str, *, formats: bool) -> CompiledSchema:
-    return compile_schema(json.loads(text), formats=formats)
+def _compile(text: str, meaning: Formats) -> CompiledSchema:
+    return compile_schema(json.loads(text), **formats.get_settings(meaning))

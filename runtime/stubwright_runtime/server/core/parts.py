@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from ...errors import ToolError
 from ...mcp.errors import INTERNAL_ERROR, ProtocolError
 from ...observability.failures import Failures
+from ...package import EXACT_FORMATS
 from ...state.store import StateLost, find_state_lost
 from ...values.sanitizing import DEFAULT_EXTENT, Extent, clean
 from ..execution.invocation import Method
@@ -178,7 +179,8 @@ class Host:
         if questions or "handles" in extension or "paginate" in extension:
             kind = self.package.context(f"{stem}Context")
         if questions:
-            more = {**more, "_questions": questions}
+            exact = self.package.has_exact_formats
+            more = {**more, "_questions": {key: {**each, EXACT_FORMATS: exact} for key, each in questions.items()}}
         return kind(
             request_id=request.id,
             revision=request.revision,

@@ -59,6 +59,7 @@ MANIFEST: Final = frozenset(
         "bundled",
         "cache",
         "client",
+        "exactFormats",
         "formats",
         "handles",
         "pageSize",

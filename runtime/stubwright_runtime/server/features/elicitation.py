@@ -11,6 +11,7 @@ import mcp_types as types
 
 from ...mcp.elicitation_answers import Accepted, Cancelled, Declined
 from ...mcp.revisions import Revision
+from ...package import EXACT_FORMATS
 from ...schema.validation import Validator
 from ...values.sanitizing import clean
 from .input_requests import InvalidAnswer, url_params
@@ -46,7 +47,7 @@ class Ask:
         def read(result: types.ElicitResult) -> _Answer | Declined | Cancelled:
             if result.action != "accept":
                 return _refusal(result.action)
-            _check(schema, result)
+            _check(question, result)
             return model.model_validate(result.content or {})
 
         request = form(message or question["message"], self._shape(schema))
@@ -69,13 +70,13 @@ class Ask:
             InvalidAnswer: The client kept answering what does not fit.
             MissingCapability: The client cannot ask.
         """
-        schema = self._questions[name]["schema"]
+        question = self._questions[name]
 
         def read(result: types.ElicitResult) -> types.ElicitResult:
-            _check(schema, result)
+            _check(question, result)
             return result
 
-        request = form(self._questions[name]["message"], self._shape(schema))
+        request = form(question["message"], self._shape(question["schema"]))
         self._input_requests.keep(name, await self._input_requests.ask(name, request, types.ElicitResult, read, FORM))
 
     async def _url(
@@ -102,10 +103,11 @@ def form(message: str, schema: Mapping[str, Any]) -> types.ElicitRequest:
     return types.ElicitRequest(params=params)
 
 
-def _check(schema: Mapping[str, Any], result: types.ElicitResult) -> None:
+def _check(question: Mapping[str, Any], result: types.ElicitResult) -> None:
     """Raises InvalidAnswer."""
     if result.action == "accept":
-        violations = Validator(schema, formats=True).find_errors(result.content or {}, "answer")
+        validator = Validator(question["schema"], formats=True, exact=question.get(EXACT_FORMATS, False))
+        violations = validator.find_errors(result.content or {}, "answer")
         if violations:
             raise InvalidAnswer("; ".join(violations))
 

@@ -1,0 +1,85 @@
+"""Formats that accept only what their types in Python represent exactly (`python: {formats: strict}`), in proofs.
+
+Takes schemas; gives them as the library can compare them, and tells whether the difference may matter: the library
+knows formats as JSON Schema has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from stubwright.codegen.models.types import BASE64, FORMATS
+from stubwright.diff.subsumption.upgrade import change_below
+from stubwright.jsonschema.formats import get_settings
+
+if TYPE_CHECKING:
+    from stubwright.ir import Json
+    from stubwright.jsonschema.dialects import Dialect
+    from stubwright.jsonschema.instances.parts import Judge
+
+_TYPED: Final = FORMATS - {BASE64}
+_PATTERN: Final = (
+    "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"  # RFC 4648, section 4
+)
+_NOT_MONOTONE: Final = frozenset({"not", "if", "oneOf", "contains", "unevaluatedItems", "unevaluatedProperties"})
+"""With these, a schema may accept more where a part of it accepts less."""
+
+
+def widen(schema: Json, dialect: Dialect, *, asserts_all: bool) -> Json:
+    """Return a schema that accepts, with formats asserted as usual, what another accepts exactly, and inexact texts.
+
+    Formats without types stay if `asserts_all`. Base64 becomes a pattern, which is exact.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    widened = {
+        keyword: change_below(keyword, value, dialect, lambda inner: widen(inner, dialect, asserts_all=asserts_all))
+        for keyword, value in schema.items()
+        if keyword != "format" or asserts_all or value in _TYPED
+    }
+    if schema.get("contentEncoding") == BASE64 and "contentEncoding" in dialect.keywords:
+        widened["allOf"] = [*widened.get("allOf", ()), {"pattern": _PATTERN}]
+    return widened
+
+
+def prevents_proof(wide: Judge, narrow: Judge) -> bool:
+    """Tell whether `wide` may not cover `narrow` although what `widen` makes of them covers.
+
+    It may not if only `wide` is exact, or if only `narrow` is and accepts more where a part of it accepts less. If both
+    are, it may not if a constant is of a format, but not exactly. Without a format that has a type, all are alike.
+    """
+    are_exact = [get_settings(judge.formats)["exact"] for judge in (wide, narrow)]
+    found = [(key, value) for judge in (wide, narrow) for key, value in _list_keywords(judge.schema)]
+    if not any(are_exact) or not any(key == "format" and value in _TYPED for key, value in found if _is_text(value)):
+        return False
+    if all(are_exact):
+        return any(_is_inexact(text) for key, value in found if key in ("const", "enum") for text in _list_texts(value))
+    return are_exact[0] or any(key in _NOT_MONOTONE for key, _ in _list_keywords(narrow.schema))
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_inexact(text: str) -> bool:
+    """Tell whether a string is of a format, but is not represented exactly by the type of the format."""
+    from stubwright_runtime.schema.exact_formats import fits, is_valid
+
+    return any(is_valid(form, text) and not fits(form, text) for form in _TYPED)
+
+
+def _list_keywords(value: Json) -> Iterator[tuple[str, Json]]:
+    """Yield the keywords of all schemas in a schema with their values, and whatever else looks like one."""
+    if isinstance(value, dict):
+        yield from value.items()
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _list_keywords(below)
+
+
+def _list_texts(value: Json) -> Iterator[str]:
+    """Yield all strings in a value."""
+    if isinstance(value, str):
+        yield value
+    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _list_texts(below)
