@@ -176,6 +176,12 @@ class Tool:
         return redaction.redact(arguments, hidden)
 
     @property
+    def result_budget(self) -> int | None:
+        """How many tokens a result may have: the tool's own `budget`, or that of all tools; `None` without either."""
+        budgets = (self.extension.get("budget") or {}, self.package.manifest.get("budget") or {})
+        return next((budget["result"] for budget in budgets if "result" in budget), None)
+
+    @property
     def task_support(self) -> str:
         """Whether a call may or must run as a task: `forbidden`, `optional` or `required` (MCP 2025-11-25)."""
         execution: dict[str, Any] = self.definition.get("execution") or {}
@@ -338,6 +344,11 @@ class Package:
     def keeps_results(self) -> bool:
         """Whether large results are kept, to be read as resources."""
         return any("large" in tool.extension.get("http", ()) for tool in self.tools.values())
+
+    @cached_property
+    def has_result_budget(self) -> bool:
+        """Whether the result of any tool may have only so many tokens."""
+        return any(tool.result_budget is not None for tool in self.tools.values())
 
     @property
     def has_handles(self) -> bool:

@@ -192,7 +192,8 @@ def test_notes_for_github_are_at_the_lines_of_the_contract(folder: Path) -> None
     (folder / "b.json").unlink()
     done = verify(folder, "--format", "github", "--fail-on", "breaking")
     assert done.returncode == 1
-    error, words, notice, away = done.stdout.splitlines()
+    error, words, notice, cost, away = done.stdout.splitlines()
+    assert cost.startswith("::notice title=cost::cost: +")
     assert error == (
         "::error file=contracts/a.yaml,line=24,col=20,endLine=24,endColumn=21,title=SW538 breaking::"
         "tool `find_desk`, argument `floor`: `maximum` was `9`, and is `5`%0A"

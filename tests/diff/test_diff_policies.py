@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from packages import manifest, tool
+from stubwright.compile import pipeline
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Impact
+from stubwright.diff.compare import compare
 from stubwright.diff.kinds.policies import DEFAULTS, compare_policies
+from stubwright.project.files import disk
 
 Json = Any
 
@@ -100,3 +104,33 @@ def test_defaults_are_those_of_the_schema() -> None:
 def test_what_is_gone_is_told_with_what_it_means() -> None:
     [(_, message)] = judged("onStateLoss", "open", ABSENT)
     assert message == "`onStateLoss` is gone; it was `open`, and is `closed` without it"
+
+
+BUDGETS: list[tuple[Json, Json, Json, Json, list[tuple[str, str, Impact]]]] = [
+    (ABSENT, 500, ABSENT, ABSENT, [("all tools", "`budget.result` was absent, and is `500`", "may break")]),
+    (500, ABSENT, ABSENT, ABSENT, [("all tools", "`budget.result` was `500`, and is absent", "compatible")]),
+    (500, 501, ABSENT, ABSENT, [("all tools", "`budget.result` was `500`, and is `501`", "compatible")]),
+    (500, 499, ABSENT, ABSENT, [("all tools", "`budget.result` was `500`, and is `499`", "may break")]),
+    (500, 500, ABSENT, 400, [("tool `a`", "`budget.result` was `500`, and is `400`", "may break")]),
+    (500, 500, 400, ABSENT, [("tool `a`", "`budget.result` was `400`, and is `500`", "compatible")]),
+    (500, 500, ABSENT, 500, []),
+    (500, 500, 500, 500, []),
+    (ABSENT, ABSENT, ABSENT, 400, [("tool `a`", "`budget.result` was absent, and is `400`", "may break")]),
+]
+
+
+@pytest.mark.parametrize(("was", "now", "own_was", "own_now", "changes"), BUDGETS)
+def test_what_results_may_cost(
+    was: Json, now: Json, own_was: Json, own_now: Json, changes: list[tuple[str, str, Impact]], tmp_path: Path
+) -> None:
+    manifests = []
+    for name, all_tools, own in (("old", was, own_was), ("new", now, own_now)):
+        settings = {} if own is ABSENT else {"stubwright": {"budget": {"result": own}}}
+        value = manifest([tool("a", **settings)], **({} if all_tools is ABSENT else {"budget": {"result": all_tools}}))
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+        compiled = pipeline.compile_manifest(str(tmp_path / f"{name}.json"), disk.Disk(), f"{name}.json").manifest
+        assert compiled is not None
+        manifests.append(compiled)
+    found = compare(manifests[0], manifests[1])
+    assert [(change.subject, change.message, change.impact) for change in found] == changes
+    assert {change.code for change in found} <= {"SW520"}

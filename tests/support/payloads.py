@@ -127,7 +127,7 @@ _TASK: Json = {"ttl": "1h", "pollInterval": "1s", "most": 10, "x-more": "m"}
 
 BASE: Json = {
     "stubwright": 1, "targets": ["mcp"],
-    "budget": {"server": 10**6, "toolset": 10**6, "tool": 10**6, "x-more": "m"},
+    "budget": {"server": 10**6, "toolset": 10**6, "tool": 10**6, "result": 10**6, "x-more": "m"},
     "toolsets": {"part": {"title": "t", "description": "d", "tools": ["*"], "readOnly": False, "x-more": "m"}},
     "server": {
         "name": "sample", "version": "1.0.0", "title": "t", "description": "d", "instructions": "i",
@@ -167,7 +167,7 @@ BASE: Json = {
             "annotations": {"title": "t", "readOnlyHint": True, "x-more": "m"},
             "execution": {"taskSupport": "optional", "x-more": "m"},
             "stubwright": {
-                "policy": _POLICY, "ask": _ASK, "task": _TASK,
+                "policy": _POLICY, "budget": {"result": 10**6, "x-more": "m"}, "ask": _ASK, "task": _TASK,
                 "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
                 "aliases": [{"name": "did_it", "removeAfter": "9.0.0", "arguments": {"was": "fixed"}, "x-more": "m"}],
                 "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},

@@ -137,6 +137,7 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
     from stubwright.diff import compare as comparing
     from stubwright.diff import printers
     from stubwright.diff.changes import CODES
+    from stubwright.diff.costs import compare_costs
 
     if old.manifest is None or new.manifest is None:
         _report_errors([version for version in (old, new) if version.manifest is None])
@@ -160,8 +161,15 @@ def find_difference(old: Version, new: Version, arguments: argparse.Namespace) -
         changes = [change for change in changes if change.side == "wire" and change.code not in _UNLISTED]
     if old.is_sorted or new.is_sorted:
         changes = [change for change in changes if (change.code, change.subject) not in _ORDERS]
-    versions = [_get_version(side) for side in (old, new)]
-    shown = printers.Comparison(old.name, new.name, old.documents, new.documents, *versions)
+    shown = printers.Comparison(
+        old.name,
+        new.name,
+        old.documents,
+        new.documents,
+        _get_version(old),
+        _get_version(new),
+        compare_costs(*sides),
+    )
     failing = frozenset(impact for name in arguments.fail_on or ("breaking",) for impact in _FAILING[name])
     # By default, words count if somebody else wrote them: they were not reviewed here.
     is_strict = arguments.fail_on is None and any(

@@ -115,6 +115,8 @@ def _about_all(entry: Mapping[str, ir.Json]) -> Mapping[str, ir.Json]:
     settings = {key: entry[key] for key in _OF_ALL if entry.get(key)}
     if "bind" in (settings.get("auth") or ()):
         settings["auth"] = {key: value for key, value in settings["auth"].items() if key != "bind"}
+    if "result" in (entry.get("budget") or ()):  # the rest of it is the compiler's
+        settings["budget"] = {"result": entry["budget"]["result"]}
     return settings
 
 

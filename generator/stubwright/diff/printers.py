@@ -9,7 +9,7 @@ from __future__ import annotations
 import json as jsons
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from stubwright.diagnostics import Place, Span
@@ -20,6 +20,7 @@ from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
     from stubwright.compile.source import Document
+    from stubwright.diff.costs import CostChange
 
 Level: TypeAlias = Literal["error", "warning", "notice"]
 
@@ -39,7 +40,7 @@ _LONGEST: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is compared, for people: the names, documents and versions of the old and the new."""
+    """What is compared, for people: the names, documents and versions of the old and the new, and what they cost."""
 
     old: str
     new: str
@@ -47,6 +48,7 @@ class Comparison:
     new_documents: Mapping[str, Document]
     old_version: str
     new_version: str
+    costs: CostChange | None = None
 
     def places(self, change: Change) -> tuple[Span | None, Span | None]:
         """Return the places of a change, in the old and in the new manifest."""
@@ -72,6 +74,8 @@ def text(changes: Sequence[Change], comparison: Comparison, *, color: bool) -> s
             lines.append(f"  {change.code} {change.side:<6}  {subject}: {to_one_line(change.message)}")
             lines += [f"                 {line}" for line in _list_details(change, comparison)]
         lines.append("")
+    if costs := _list_costs(comparison):
+        lines += [*costs, ""]
     lines.append(to_one_line(_summarize(changes, comparison)))
     return "\n".join(lines) + "\n"
 
@@ -109,6 +113,7 @@ def to_value(changes: Sequence[Change], comparison: Comparison) -> dict[str, Any
         "ignored": sum(change.ignored for change in changes),
         "bump": part,
         "version": version,
+        **({} if comparison.costs is None else {"cost": asdict(comparison.costs)}),
         "changes": rows,
     }
 
@@ -130,6 +135,8 @@ def github(changes: Sequence[Change], comparison: Comparison, *, failing: Collec
         message = "\n".join((f"{change.subject}: {change.message}", *explain(change)))
         title = f"{change.code} {name_class(change.impact, change.target)}"
         lines.append(format_command(level, title, message, new or old))
+    if costs := _list_costs(comparison):
+        lines.append(format_command("notice", "cost", "\n".join(costs), None))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -154,6 +161,9 @@ def markdown(changes: Sequence[Change], comparison: Comparison) -> str:
             lines.append(f"| {' | '.join(cells)} |")
         if folded:
             lines += ["", "</details>"]
+    if costs := _list_costs(comparison):
+        tools = [f"- {escape(tool.lstrip())}" for tool in costs[1:]]
+        lines += ["", f"<details><summary>{escape(costs[0])}</summary>", "", *tools, "", "</details>"]
     return "\n".join(lines) + "\n"
 
 
@@ -221,6 +231,18 @@ def _summarize(changes: Sequence[Change], comparison: Comparison) -> str:
     suggested = f"{part} version" + (f", {comparison.old_version} → {version}" if version else "")
     mismatch = f" (the manifest says {comparison.new_version})" if version and comparison.new_version != version else ""
     return f"{summary} from {comparison.old} to {comparison.new}; suggested: a {suggested}{mismatch}"
+
+
+def _list_costs(comparison: Comparison) -> list[str]:
+    """Return a line on what the change costs models, and one for each tool; none where it costs nothing."""
+    costs = comparison.costs
+    if costs is None or not (costs.difference or costs.tools):
+        return []
+    lines = [f"cost: {costs.difference:+,} {costs.unit}; now {costs.new:,}"]
+    for tool in costs.tools:
+        state = " (new)" if tool.old is None else " (gone)" if tool.new is None else f"; now {tool.new:,}"
+        lines.append(f"  {tool.difference:+,}  tool `{tool.name}`{state}")
+    return [*map(to_one_line, lines)]
 
 
 def _count_impacts(changes: Sequence[Change]) -> dict[str, int]:

@@ -299,7 +299,7 @@ def _bounded(value: Any, tool: Tool) -> Any:
     """Return a result, or the start of one that is too large for an answer."""
     from .large_results import bounded
 
-    return bounded(value, tool.name, tool.policy)
+    return bounded(value, tool.name, tool.policy, tool.result_budget)
 
 
 def _make_context(name: str, api: Mapping[str, Any]) -> ssl.SSLContext | None:

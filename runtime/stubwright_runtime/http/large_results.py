@@ -16,32 +16,42 @@ from mcp_types import AudioContent, BlobResourceContents, EmbeddedResource, Imag
 from ..server.features.large_results import SECONDS, STORE
 from ..server.handlers.content import link, text
 from ..server.handlers.returns import Unstructured
+from ..values import tokens
 from ..values.units import parse_size
 from .deviations import META
 
 _DEFAULT: Final = 64 * 1024
 
 
-def bounded(value: Any, name: str, policy: Mapping[str, Any]) -> Any:
+def bounded(value: Any, name: str, policy: Mapping[str, Any], most_tokens: int | None = None) -> Any:
     """Return what a tool gives.
 
     Args:
         value: What it would give.
         name: The tool's name.
         policy: Its policy, whose `maxResultBytes` is how large that may be; by default 64 KiB.
+        most_tokens: How many tokens it may have, if it is text (`budget.result`).
     """
     most = parse_size(policy.get("maxResultBytes", _DEFAULT))
     data, mime_type = _bytes(value)
-    if len(data) <= most:
+    is_text = mime_type.startswith("text/") or mime_type == "application/json"
+    size = tokens.estimate(len(data.decode("utf-8", "ignore"))) if is_text and most_tokens is not None else 0
+    is_over_budget = most_tokens is not None and size > most_tokens
+    if len(data) <= most and not is_over_budget:
         return value
     uri = STORE.keep(data, mime_type)
     if uri is None:
         return value
-    explanation = f"the result has {len(data):,} bytes; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
+    amount = f"{len(data):,} bytes" + (f", about {size:,} tokens" if is_over_budget else "")
+    explanation = f"the result has {amount}; for {SECONDS / 60:g} minutes the whole can be read at {uri}"
     note = [text(f"({explanation})")]
-    if mime_type.startswith("text/") or mime_type == "application/json":
-        note.insert(0, text(data[:most].decode("utf-8", "ignore")))
     resource = link(uri, f"{name} result", description="The whole result.", mime_type=mime_type, size=len(data))
+    if is_text:
+        start = data[:most].decode("utf-8", "ignore")
+        if most_tokens is not None:
+            beside = len(note[0].text) + len(resource.model_dump_json(by_alias=True))
+            start = start[: max(tokens.fit(most_tokens) - beside, 0)]
+        note.insert(0, text(start))
     violation = {"pointer": "", "keyword": "", "message": explanation}
     return Unstructured([*note, resource], meta={META: {"fits": False, "violations": [violation]}})
 

@@ -52,11 +52,16 @@ def list_task_methods(core: Core) -> Sequence[Middleware]:
 
 def list_limits(package: Package) -> Sequence[Step]:
     """Return the steps that bound how long a call may take, how large it may be, and how many there may be at once."""
-    if package.policies.isdisjoint(_LIMITS):
-        return ()
-    from ..policy.limits import Limits
+    limits: list[Step] = []
+    if not package.policies.isdisjoint(_LIMITS):
+        from ..policy.limits import Limits
 
-    return (Limits(),)
+        limits.append(Limits())
+    if package.has_result_budget:
+        from ..policy.result_budget import ResultBudget
+
+        limits.append(ResultBudget())  # inside of the others, so that `maxResultBytes` is of what is left
+    return limits
 
 
 def list_steps(package: Package, store: Store, limits: Sequence[Step]) -> Iterator[Step]:

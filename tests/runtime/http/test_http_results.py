@@ -19,6 +19,7 @@ from http_tools import Running, called, running
 from packages import check, manifest
 from stubwright_runtime.http import events as runtime_events
 from stubwright_runtime.http.pagination import next_link
+from stubwright_runtime.policy.result_budget import measure
 from stubwright_runtime.server.features import large_results
 
 STRICT = {
@@ -636,6 +637,34 @@ def test_a_large_result_is_a_part_and_a_link_to_the_whole(mode: str, tmp_path: P
         assert read.contents[0].mime_type == "application/json"
         with pytest.raises(server.package.DeviatingResult, match="the whole can be read at kept://"):
             outcome(server, lambda client: client.get())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, tmp_path: Path) -> None:
+    """The part, the note and the link fit into it together, so that nothing is cut a second time."""
+    body = "é" * 1000 + "\n" + "x" * 1000
+    tools = [called("get", {}, {"url": "/x", "large": "resource"}), called("cut", {}, {"url": "/x"})]
+    for each in tools:
+        each["stubwright"]["budget"] = {"result": 300}
+    answer = Response(body, media_type="text/plain; charset=utf-8")
+    with running(tmp_path, tools, lambda _: answer) as server:
+
+        async def go() -> tuple[Any, Any, Any]:
+            async with Client(server.package.build_server(None), mode=mode) as client:
+                result = await client.call_tool("get", {})
+                link = result.content[-1]
+                return result, await client.read_resource(str(link.uri)), await client.call_tool("cut", {})
+
+        result, read, cut = asyncio.run(go())
+        start, note, _ = result.content
+        assert result.is_error is False
+        assert body.startswith(start.text)
+        assert len(start.text) > 500
+        assert "the result has 3,001 bytes, about 455 tokens; for 10 minutes the whole can be read at" in note.text
+        blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in result.content]
+        assert measure({"content": blocks}) <= 300
+        assert read.contents[0].text == body
+        assert cut.content[0].text.startswith("é" * 1000 + "\n[1 of 2 lines are left out"), "nothing is kept"
 
 
 def test_a_result_that_is_not_large_is_as_it_is(tmp_path: Path) -> None:

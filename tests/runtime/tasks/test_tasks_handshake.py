@@ -450,6 +450,15 @@ async def test_a_timeout_is_that_of_a_run(package: ModuleType) -> None:
         assert gate.cancelled.is_set()
 
 
+async def test_the_result_of_a_run_has_its_budget(package: ModuleType) -> None:
+    async def lines(_args: Any, _ctx: Any) -> str:
+        return "line\n" * 500
+
+    async with client(package, Handlers(few=lines)) as wire:
+        text = first(await wire("tasks/result", taskId=await made(wire, "few")))
+        assert "of 500 lines are left out" in text.rpartition("\n")[2]
+
+
 async def test_sizes_and_rates_are_kept(package: ModuleType) -> None:
     async def much(_args: Any, _ctx: Any) -> str:
         return "x" * 500

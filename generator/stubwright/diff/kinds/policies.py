@@ -66,6 +66,30 @@ def compare_policies(
         yield Change("SW520", "wire", impact, about, words, *places, why)
 
 
+def compare_result_budgets(about: str, was: int | None, now: int | None, at: tuple[Place, Place]) -> Iterator[Change]:
+    """Yield the change of how many tokens results may have: of one tool, or the default of all.
+
+    Args:
+        about: Whose results.
+        was: The old limit; None without one.
+        now: The new one.
+        at: Where the old and the new `budget` stand.
+    """
+    if was == now:
+        return
+    is_less = now is not None and (was is None or now < was)
+    yield Change(
+        "SW520",
+        "wire",
+        "may break" if is_less else "compatible",
+        about,
+        f"`budget.result` was {_quote(was)}, and is {_quote(now)}",
+        at[0] / "result",
+        at[1] / "result",
+        "results that were whole may be cut, or be left out, now" if is_less else None,
+    )
+
+
 def _judge(key: str, was: Any, now: Any) -> tuple[Impact, str | None]:
     """Return whom another value of a key affects, and why."""
     if same(was, now) or key in ("redact", "trusted"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, change_words
 from stubwright.diff.kinds import handles, tools
-from stubwright.diff.kinds.policies import compare_policies
+from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
 from stubwright.diff.subsumption.congruence import same
 from stubwright.jsonschema.formats import Settings, get_settings
 from stubwright_runtime.mcp import vocabulary
@@ -60,6 +60,8 @@ def compare(
         yield Change("SW505", "wire", "compatible", _ABOUT, f"the capability `{name}` is new", *at("server"))
     yield from _compare_authorization(old.get("auth"), new.get("auth"), at("auth"))
     yield from compare_policies("all tools", old.get("policy") or {}, new.get("policy") or {}, at("policy"))
+    limits = pair.old.budget.get("result"), pair.new.budget.get("result")
+    yield from compare_result_budgets("all tools", limits[0], limits[1], at("budget"))
     for key in _LISTING:
         if not same(old.get(key), new.get(key)):
             yield Change("SW507", "wire", "compatible", _ABOUT, f"`{key}` changed", *at(key))

@@ -13,7 +13,7 @@ from stubwright.codegen.pages.renames import renamed
 from stubwright.diagnostics import Place
 from stubwright.diff.changes import Change, Impact, change_words
 from stubwright.diff.kinds import aliases, handles
-from stubwright.diff.kinds.policies import compare_policies
+from stubwright.diff.kinds.policies import compare_policies, compare_result_budgets
 from stubwright.diff.kinds.schemas import SchemaComparison
 from stubwright.diff.subsumption.congruence import same
 from stubwright_runtime.mcp import vocabulary
@@ -219,6 +219,7 @@ def _compare_served(
         for own_policy, default_policy in zip(own_policies, all_tools, strict=True)
     ]
     yield from compare_policies(subject(new), policy[0], policy[1], (at[0] / "policy", at[1] / "policy"))
+    yield from _compare_budgets(old, new, before, after, pair)
     yield from _compare_bindings(old, new, before.get("bind") or {}, after.get("bind") or {}, at)
     yield from _compare_task_limits(new, before.get("task") or {}, after.get("task") or {}, at)
     yield from compare_extension(subject(new), before, after, at)
@@ -239,6 +240,20 @@ def _compare_task_limits(
             impact: Impact = "cosmetic" if key == "pollInterval" else "may break"
             places = at[0] / "task" / key, at[1] / "task" / key
             yield _change_tool(new, "SW520", impact, f"`task.{key}` was {_quote(was)}, and is {_quote(now)}", *places)
+
+
+def _compare_budgets(
+    old: ir.Tool, new: ir.Tool, before: Mapping[str, Any], after: Mapping[str, Any], pair: ManifestPair
+) -> Iterator[Change]:
+    """Yield the change of a tool's own budget; where that came or went, the other side has the default of all."""
+    own_budgets = [(extension.get("budget") or {}).get("result") for extension in (before, after)]
+    if own_budgets == [None, None]:
+        return
+    was, now = (
+        own or manifest.budget.get("result") for own, manifest in zip(own_budgets, (pair.old, pair.new), strict=True)
+    )
+    at = old.place / "stubwright" / "budget", new.place / "stubwright" / "budget"
+    yield from compare_result_budgets(subject(new), was, now, at)
 
 
 def _compare_bindings(

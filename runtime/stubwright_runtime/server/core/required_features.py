@@ -35,6 +35,7 @@ EXTENSION: Final = frozenset(
         "ask",
         "binary",
         "bind",
+        "budget",
         "complete",
         "deprecated",
         "examples",
@@ -51,11 +52,15 @@ EXTENSION: Final = frozenset(
 )
 """The keys below `stubwright` of tools, resources and prompts."""
 
+BUDGET: Final = frozenset({"result"})
+"""The keys of budgets that are kept at run time; the compiler keeps the others."""
+
 MANIFEST: Final = frozenset(
     {
         "apis",
         "audit",
         "auth",
+        "budget",
         "bundled",
         "cache",
         "client",
@@ -98,11 +103,16 @@ def _unknown(package: Package) -> Iterator[str]:
     """Yield what the manifest declares and this runtime does not know."""
     manifest: Mapping[str, Any] = package.manifest
     yield from _others(manifest, MANIFEST)
-    yield from (f"policy.{key}" for key in _others(manifest.get("policy") or {}, POLICY))
+    yield from _others_within(manifest)
     for section in ("tools", "resources", "resourceTemplates", "prompts"):
         for _, extension in package.entries(section).values():
             yield from _others(extension, EXTENSION)
-            yield from (f"policy.{key}" for key in _others(extension.get("policy") or {}, POLICY))
+            yield from _others_within(extension)
+
+
+def _others_within(settings: Mapping[str, Any]) -> Iterator[str]:
+    for key, known in (("policy", POLICY), ("budget", BUDGET)):
+        yield from (f"{key}.{other}" for other in _others(settings.get(key) or {}, known))
 
 
 def _others(declared: Mapping[str, Any], known: frozenset[str]) -> Iterator[str]:

@@ -1,0 +1,177 @@
+"""How many tokens the result of a call may have: `budget.result`.
+
+Takes calls; gives their results as they are, or where they are too large a part of their text, or a failure that says
+so. Each says that the call was carried out, and how to ask for less. What has structured content is never cut: the
+text would no longer say the same, and a part may not fit the `outputSchema` (MCP 2025-11-25, server/tools, "Structured
+Content"). Nor is text that is JSON, of which no part is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ..server.core.outcomes import Outcome, refusal
+from ..values import tokens
+
+if TYPE_CHECKING:
+    from ..package import Tool
+    from ..server.core.steps import Call, Proceed
+
+_AMOUNTS: Final = frozenset(
+    {"count", "first", "limit", "maxcount", "maxitems", "maxlines", "maxresults", "pagesize", "perpage", "take", "top"}
+)
+"""Names of arguments that say how much is asked for, in lower case without `_` and `-`."""
+
+_FILTERS: Final = frozenset(
+    {"columns", "depth", "fields", "filter", "lines", "q", "query", "search", "select", "where"}
+)
+"""Names of arguments that say what is asked for."""
+
+_PLACES: Final = frozenset({"after", "continuationtoken", "cursor", "offset", "page", "pagetoken", "skip", "start"})
+"""Names of arguments that say where to go on, which is of use only beside an amount."""
+
+_JSON_STARTS: Final = ("{", "[")
+
+
+class ResultBudget:
+    """The budgets of one server's tools: a step that their calls go through."""
+
+    async def __call__(self, proceed: Proceed, call: Call) -> Outcome:
+        """Let a call through, and its result as far as the budget allows."""
+        outcome = await proceed(call)
+        most = call.tool.result_budget
+        # Where a task begins, the result is that of its run.
+        if call.begin is not None or most is None or outcome.ending not in ("completed", "tool_error"):
+            return outcome
+        size = measure(outcome.result)
+        if size <= most:
+            return outcome
+        if outcome.ending == "tool_error":
+            end = f"… (the rest is left out: the message was about {size:,} tokens; the limit is {most:,})"
+            return replace(outcome, result={**outcome.result, "content": _cut_error(outcome.result, most, end)})
+        content = _cut_lines(outcome.result, call.tool, size, most)
+        if content is not None:
+            return replace(outcome, result={**outcome.result, "content": content})
+        return refusal(
+            f"The result of {call.tool.name} is too large: about {size:,} tokens; the limit is {most:,}. "
+            f"The call was carried out, and only its result is left out. {_advise(call.tool)}",
+            "limited",
+            "result_size",
+        )
+
+
+def measure(result: Mapping[str, Any]) -> int:
+    """Return about how many tokens a model reads of a result.
+
+    Text and structured content say the same, and clients show a model either, so the larger one counts. What images and
+    sounds cost does not depend on their bytes, and they do not count.
+    """
+    structured = result.get("structuredContent")
+    return tokens.estimate(
+        max(sum(map(count_characters, result["content"])), 0 if structured is None else len(_write(structured)))
+    )
+
+
+def count_characters(block: Mapping[str, Any]) -> int:
+    """Return how many characters of a content block, as it goes on the wire, a model reads."""
+    match block["type"]:
+        case "text":
+            return len(block["text"])
+        case "image" | "audio":
+            return 0
+        case "resource":
+            return len(_write({key: value for key, value in block["resource"].items() if key != "blob"}))
+        case _:
+            return len(_write(block))
+
+
+def _write(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> list[dict[str, Any]] | None:
+    """Return the content with as many whole lines of its texts as fit, and a last line on the rest.
+
+    `None` where it must not be cut, or not one line fits.
+    """
+    content: Sequence[dict[str, Any]] = result["content"]
+    texts = [block["text"] for block in content if block["type"] == "text"]
+    if "structuredContent" in result or any(map(_is_json, texts)):
+        return None
+    lines = sum(map(_count_lines, texts))
+
+    def write_note(left_out: int) -> str:
+        return (
+            f"[{left_out:,} of {lines:,} lines are left out: the result was about {size:,} tokens; the limit is "
+            f"{most:,}. The call was carried out. {_advise(tool)}]"
+        )
+
+    kept, left_out = [], 0
+    room = _find_room(content, most) - len(write_note(lines))
+    for block in content:
+        if block["type"] != "text":
+            kept.append(block)
+        elif left_out:
+            left_out += _count_lines(block["text"])
+        elif len(block["text"]) <= room:
+            kept.append(block)
+            room -= len(block["text"])
+        else:
+            whole = block["text"][: block["text"].rfind("\n", 0, max(room, 0)) + 1]
+            left_out = _count_lines(block["text"]) - whole.count("\n")
+            kept.append({**block, "text": whole})
+            at = len(kept) - 1
+    if left_out in (0, lines):
+        return None
+    kept[at] = {**kept[at], "text": kept[at]["text"] + write_note(left_out)}
+    return kept
+
+
+def _cut_error(result: Mapping[str, Any], most: int, end: str) -> list[dict[str, Any]]:
+    """Return the content of a failure with the start of its text: it is for reading alone, and is cut anywhere."""
+    room = max(_find_room(result["content"], most) - len(end), 0)
+    text = "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+    others = [block for block in result["content"] if block["type"] != "text"]
+    return [{"type": "text", "text": text[:room] + end}, *others]
+
+
+def _find_room(content: Sequence[Mapping[str, Any]], most: int) -> int:
+    """Return how many characters the texts may have."""
+    return tokens.fit(most) - sum(count_characters(block) for block in content if block["type"] != "text")
+
+
+def _count_lines(text: str) -> int:
+    return len(text.split("\n")) - text.endswith("\n")
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(_JSON_STARTS):
+        return False
+    try:
+        json.loads(text)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
+
+
+def _advise(tool: Tool) -> str:
+    """Return how to get what is left out: by another call only where that does nothing a second time."""
+    hints: Mapping[str, Any] = tool.definition.get("annotations") or {}
+    names = ", ".join(f"`{name}`" for name in _list_narrowing(tool.definition["inputSchema"]))
+    if hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True:
+        return f"Call it again and ask for less{f', with {names}' if names else ''}."
+    less = f" To get less the next time, use {names}." if names else ""
+    return f"Do not call it again only to read the rest: that would carry it out again.{less}"
+
+
+def _list_narrowing(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the arguments that make results smaller."""
+    plain = {name: name.lower().replace("_", "").replace("-", "") for name in schema.get("properties") or ()}
+    has_amount = not _AMOUNTS.isdisjoint(plain.values())
+    for names in (_AMOUNTS, _FILTERS, _PLACES if has_amount else frozenset[str]()):
+        yield from (name for name, word in plain.items() if word in names)

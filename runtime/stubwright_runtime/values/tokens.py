@@ -1,0 +1,20 @@
+"""What a text costs a model, from the number of its characters. Takes and returns numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+CHARACTERS: Final = 4.4
+"""Characters of a tool's JSON that make one token. Over 2,580 tools of public servers the estimate of a whole list is
+0.3 % below `o200k_base`; of single tools, half are within 5 %, and nine in ten within 13 % (bench/tokens.mjs)."""
+
+
+def estimate(characters: int) -> int:
+    """Return how many tokens a text of this length has, about."""
+    return math.ceil(characters / CHARACTERS)
+
+
+def fit(tokens: int) -> int:
+    """Return how many characters have at most this number of tokens, by `estimate`."""
+    return math.floor(tokens * CHARACTERS)
