@@ -11,11 +11,8 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from stubwright.jsonschema import instances
-from stubwright.mock.echo import echo
 from stubwright_runtime.errors import ToolError
 from stubwright_runtime.mcp.vocabulary import NEXT_CURSOR
-from stubwright_runtime.schema.validation import get_output_validator
 from stubwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
@@ -60,10 +57,13 @@ def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _answer_tool(tool: Tool, seed: int) -> _Answer:
-    examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
-    schema = tool.definition.get("outputSchema", _MISSING)
-
     def answer(args: Any) -> Any:
+        from stubwright.jsonschema import instances  # with the first call, as all that a server does not start with
+        from stubwright.mock.echo import echo
+        from stubwright_runtime.schema.validation import get_output_validator
+
+        examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
+        schema = tool.definition.get("outputSchema", _MISSING)
         if schema is _MISSING:
             return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
         arguments = args.model_dump(mode="json")

@@ -229,6 +229,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from stubwright.codegen import surface
+    from stubwright.codegen.asked import asked_methods
     from stubwright.codegen.pages import renames
     from stubwright.codegen.pages.interface import RUNTIME, Interface
     from stubwright.compile import source
@@ -263,7 +264,8 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         return None
     try:
         before = json.loads(document) if document is not None else {}
-        asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
+        asked: dict[str, str | None] = {method.name: method.result for method in asked_methods(before)}
+        renamed = renames.renamed_methods(before, manifest.document)
     except _FORGED:
         asked, renamed = {}, {}
     offered = Interface(manifest)
