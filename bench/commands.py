@@ -99,6 +99,7 @@ def unchanged(given: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["STUBWRIGHT_CACHE_DIR"] = str(folder / "cache")
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each run compiles stubwright itself
         manifest = one_json(folder, tools(int(given))) if given.isdigit() else Path(given).name
         if not given.isdigit():
             shutil.copy(given, folder)

@@ -11,6 +11,7 @@ from stubwright.commands.shared.console import Printer, reason
 if TYPE_CHECKING:
     import argparse
 
+    from stubwright.project.build import Target
     from stubwright.project.files.disk import Disk
 
 _PAGE: Final = "page"
@@ -38,7 +39,7 @@ def _docs(arguments: argparse.Namespace) -> int:
         reader = disk.Disk()
         page = _find_page(path, folder, reader)
         if page is None or page in sources:
-            _make_page(path, folder, reader.afresh(), sources, printer, strict=arguments.strict)
+            _make_page(path, run.target, folder, reader.afresh(), sources, printer, strict=arguments.strict)
         else:
             sources[page] = path
             printer.say(f"{page}: up to date")
@@ -63,36 +64,35 @@ def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
 
 
 def _make_page(
-    path: str, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
+    path: str, target: Target, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
 ) -> None:
     """Compile a manifest, and write its page; `sources` has the pages that are there already."""
-    from stubwright.compile import pipeline
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page, views
     from stubwright.project import build
 
-    checked = pipeline.compile_manifest(path, reader, Path(path).name)  # the same bytes, wherever they go
+    checked = build.compile_alone(path, target, reader, Path(path).name)  # the same bytes, wherever they go
     printer.add(checked.diagnostics if strict or checked.manifest is None else (), checked.documents)
     if checked.manifest is None:
         return
     if not strict and (count := len(checked.diagnostics)):
         printer.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
-    target = folder / f"{checked.manifest.package}.html"
-    if target in sources:
-        message = f"`{target}` is already made from `{sources[target]}`"
+    file = folder / f"{checked.manifest.package}.html"
+    if file in sources:
+        message = f"`{file}` is already made from `{sources[file]}`"
         help_ = "give one of the two another `python: {package: …}`"
         printer.add([Diagnostic("SW401", message, build.package_at(path, checked), help_)])
         return
-    sources[target] = path
+    sources[file] = path
     text = page.render(views.view(checked.manifest, checked.documents[path].value))
     try:
-        is_there = _write(target, text, printer)
+        is_there = _write(file, text, printer)
     except OSError as error:
         message = f"cannot write below `{folder}`: {reason(error)}"
         printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
         return
     if is_there and not checked.diagnostics:
-        _remember(path, target, text, reader)
+        _remember(path, file, text, reader)
 
 
 def _remember(path: str, target: Path, text: str, reader: Disk) -> None:

@@ -38,13 +38,27 @@ def make_handlers(
         seed: What made values depend on, beside the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
     """
-    methods_by_name = {
-        name: _make_method(
-            _answer_tool(tools[key], seed) if role == "tool" else _answer_primitive(name, role, in_json=key in in_json)
+    methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
+        name: (
+            _make_tool_method(_answer_tool(tools[key], seed))
+            if role == "tool"
+            else _make_method(_answer_primitive(name, role, in_json=key in in_json))
         )
         for name, (role, key) in methods.items()
     }
     return type("Mocked", (), methods_by_name)()
+
+
+def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
+    """Return a method that answers from a tool's arguments.
+
+    It has their number in its signature, which the server looks at before it starts: that of `*arguments` takes longer.
+    """
+
+    async def method(_self: object, args: Any, _ctx: Any) -> Any:
+        return answer(args)
+
+    return method
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:

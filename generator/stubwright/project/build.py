@@ -181,6 +181,29 @@ def _built(
     )
 
 
+def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> Result:
+    """Compile a manifest for something else than its package.
+
+    Its tools are not checked by themselves if this user's last `generate` noted that nothing is wrong, and all that was
+    read for it is as it was.
+
+    Args:
+        path: The manifest, as diagnostics show it.
+        target: Where its package goes.
+        reader: Reads it.
+        shown: Its path as headers show it.
+    """
+    from stubwright.compile import pipeline
+
+    name = layout.relative(path, target.folder)
+    is_right = freshness.made(reader, target.folder, name, target.option, lambda _: False) is not None
+    manifest = pipeline.read(path, reader)
+    if isinstance(manifest, pipeline.Result):
+        return manifest
+    resolved = manifest.resolved
+    return manifest.check(replace(resolved, tools=(), outlines={}) if is_right else resolved, shown)
+
+
 def needed(manifest: ir.Manifest, *, is_vendored: bool) -> tuple[str, ...]:
     """Return what a package needs installed."""
     from stubwright.codegen.pages import artifacts
