@@ -1,26 +1,138 @@
-"""What the commands cost that people run all the time, as multiples of starting Python.
+"""What the commands cost that people run all the time.
 
     python bench/commands.py
+    python bench/commands.py unchanged [TOOLS | MANIFEST …]
 
-Targets: `--help` at most 8, `check` on the weather manifest and an unchanged `generate` at most 25.
+The first prints wall-clock times as multiples of starting Python. Targets: `--help` at most 8, `check` on the weather
+manifest and an unchanged `generate` at most 25.
+
+The second prints the CPU time and the memory of what people run after `generate`, as multiples of a `generate` that
+finds nothing changed: `docs` with no page there, and again; `mock` until it has listed its tools and answered a call.
+It takes numbers of tools (by default 20, 1000 and 10000) or paths of manifests that need no other files. Targets: at
+most 1.5 for 20 and 1,000 tools, but for the first page, which is written from all that the manifest says.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from scale import family, one_json
+from stubwright.jsonschema import instances
 from timing import medians
+from tools import tools
 
 ROOT = Path(__file__).parents[1]
+STUBWRIGHT = str(Path(sys.executable).with_name("stubwright"))
 LIMITS = {"--help": 8, "check": 25, "generate, unchanged": 25}
+LIMIT = 1.5
+ROUNDS = 3
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """CPU seconds of a command and all its processes, and the MiB that the largest of them had."""
+
+    seconds: float
+    memory: float
+
+
+def run(command: Sequence[str], folder: Path) -> Use:
+    """Run a command to its end."""
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"{command} failed")
+    return Use(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def mock(manifest: str, folder: Path) -> Use:
+    """Start a mock, list its tools and call the first one."""
+    process = subprocess.Popen(
+        [STUBWRIGHT, "mock", manifest], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    _ask(process, "initialize", about)
+    first = _ask(process, "tools/list", {})["tools"][0]
+    arguments = instances.make(first["inputSchema"], "bench")
+    _ask(process, "tools/call", {"name": first["name"], "arguments": arguments})
+    used = [_used(pid) for pid in family(process.pid)]
+    process.communicate()
+    return Use(sum(each.seconds for each in used), max(each.memory for each in used))
+
+
+def _ask(process: subprocess.Popen[str], method: str, params: Mapping[str, Any]) -> Any:
+    """Send a request to a server on stdio, and return its result."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}) + "\n")
+    process.stdin.flush()
+    while (message := json.loads(process.stdout.readline())).get("id") != method:
+        pass
+    return message["result"]
+
+
+def _used(pid: int) -> Use:
+    """Return what a process has used so far (proc(5)), with its children that have ended."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    peak = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    return Use(sum(map(int, fields[11:15])) / _TICK, int(peak.split()[1]) / 1024)
+
+
+def least(measure: Callable[[], Use]) -> Use:
+    """Return the least time of several rounds, which other work on the machine has disturbed least."""
+    uses = [measure() for _ in range(ROUNDS)]
+    return Use(min(use.seconds for use in uses), max(use.memory for use in uses))
+
+
+def unchanged(given: str) -> None:
+    """Print the rows of a manifest, or of one with so many tools."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["STUBWRIGHT_CACHE_DIR"] = str(folder / "cache")
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each run compiles stubwright itself
+        manifest = one_json(folder, tools(int(given))) if given.isdigit() else Path(given).name
+        if not given.isdigit():
+            shutil.copy(given, folder)
+        run([STUBWRIGHT, "generate", manifest], folder)
+        docs = [STUBWRIGHT, "docs", manifest, "-o", "pages"]
+
+        def first_page() -> Use:
+            shutil.rmtree(folder / "pages", ignore_errors=True)
+            return run(docs, folder)
+
+        uses = {
+            "generate": least(lambda: run([STUBWRIGHT, "generate", manifest], folder)),
+            "docs, first page": least(first_page),
+            "docs, again": least(lambda: run(docs, folder)),
+            "mock, list and call": least(lambda: mock(manifest, folder)),
+        }
+    base = uses["generate"]
+    for command, use in uses.items():
+        target = f"≤ {LIMIT}" if given in ("20", "1000") and command not in ("generate", "docs, first page") else ""
+        print(
+            f"{manifest if not given.isdigit() else given:20}{command:20}{use.seconds:8.2f}"
+            f"{use.seconds / base.seconds:8.2f}{use.memory:8.0f}{use.memory / base.memory:8.2f}{target:>8}",
+            flush=True,
+        )
 
 
 def main() -> None:
-    """Print a table of medians and ratios."""
-    stubwright = str(Path(sys.executable).with_name("stubwright"))
+    """Print a table of ratios."""
+    if sys.argv[1:2] == ["unchanged"]:
+        print(f"{'tools':20}{'command':20}{'CPU s':>8}{'ratio':>8}{'MiB':>8}{'ratio':>8}{'target':>8}")
+        for given in sys.argv[2:] or ["20", "1000", "10000"]:
+            unchanged(given)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "specs").mkdir()
@@ -29,9 +141,9 @@ def main() -> None:
         times = medians(
             {
                 "python -c pass": [sys.executable, "-c", "pass"],
-                "--help": [stubwright, "--help"],
-                "check": [stubwright, "check", "specs/weather.yaml"],
-                "generate, unchanged": [stubwright, "generate", "specs/weather.yaml"],
+                "--help": [STUBWRIGHT, "--help"],
+                "check": [STUBWRIGHT, "check", "specs/weather.yaml"],
+                "generate, unchanged": [STUBWRIGHT, "generate", "specs/weather.yaml"],
             },
             rounds=15,
             folder=folder,

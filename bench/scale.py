@@ -118,20 +118,20 @@ def together(command: Sequence[str], folder: Path) -> Cost:
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     while process.poll() is None:
-        most = max(most, sum(map(_memory, _family(process.pid))))
+        most = max(most, sum(map(_memory, family(process.pid))))
         time.sleep(0.05)
     if process.returncode:
         raise RuntimeError(f"{command} failed")
     return Cost(time.perf_counter() - start, most)
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
     """A process and all below it."""
     try:
         below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:  # it has ended
         return []
-    return [pid, *(one for child in below for one in _family(int(child)))]
+    return [pid, *(one for child in below for one in family(int(child)))]
 
 
 def _memory(pid: int) -> float:

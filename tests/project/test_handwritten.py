@@ -16,6 +16,7 @@ import forked
 from processes import running
 from stubwright import cli, naming
 from stubwright.codegen import surface
+from stubwright.codegen.asked import asked_methods
 from stubwright.codegen.pages import renames
 from stubwright.codegen.surface import HandlerMethod, MethodRole, Parameter
 from stubwright.diagnostics import Place, Span
@@ -290,7 +291,7 @@ def test_the_methods_that_a_package_asked_for() -> None:
         "resourceTemplates": [{"name": "c", "stubwright": {"complete": {"d": "handler"}}}],
         "prompts": [{"name": "p", "stubwright": {"messages": [], "complete": {"a": ["b"]}}}],
     }
-    assert surface.asked_methods(document) == {
+    assert {method.name: method.result for method in asked_methods(document)} == {
         "get_it": "GetItOutput",
         "say_it": "SayItOutput",
         "read_a": None,

@@ -19,7 +19,6 @@ from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from stubwright.diagnostics import Place
-    from stubwright.ir import Json
 
 ClassRole: TypeAlias = Literal["input", "output", "answer", "arguments", "variables", "shared"]
 """What instances of a class are, or parts of what: a tool's arguments or its result, an answer to a question, a
@@ -367,37 +366,6 @@ def _context(primitive: ir.Tool | ir.Primitive) -> Parameter:
     return Parameter(
         Name("ctx"), plain(naming.context_class(primitive.names) if primitive.has_context else naming.CONTEXT)
     )
-
-
-def asked_methods(document: Mapping[str, Json]) -> Mapping[str, str | None]:
-    """Return the handlers' methods of a package by its `manifest.json`, each with the class of a tool's result."""
-    return dict(_asked(document))
-
-
-def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
-    """Return the handlers' method for an entry of a list in a `manifest.json`."""
-    return _names(section, entry).method
-
-
-def _names(section: vocabulary.Section, entry: Mapping[str, Json]) -> naming.Names:
-    name, own = entry["name"], (entry.get("stubwright") or {}).get("pythonName")
-    if section is vocabulary.TOOLS:
-        return naming.tool(name, own)
-    return naming.primitive("prompt" if section is vocabulary.PROMPTS else "read", name, own)
-
-
-def _asked(document: Mapping[str, Json]) -> Iterator[tuple[Name, Name | None]]:
-    for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
-        for entry in document.get(section.name) or ():
-            extension = entry.get("stubwright") or {}
-            names = _names(section, entry)
-            if section is vocabulary.TOOLS:
-                yield names.method, naming.output_class(names)
-                continue
-            if ir.is_handled(extension):
-                yield names.method, None
-            if ir.is_completed_by_handlers(extension):
-                yield naming.completion(names), None
 
 
 # --- Client ---

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.commands.shared import inputs as works
 from stubwright.commands.shared.console import Printer, reason
 
 if TYPE_CHECKING:
     import argparse
+
+    from stubwright.project.build import Target
+    from stubwright.project.files.disk import Disk
+
+_PAGE: Final = "page"
 
 
 def add(verbs: Any) -> None:
@@ -26,39 +31,85 @@ def _docs(arguments: argparse.Namespace) -> int:
     if run is None:
         return printer.close()
 
-    from stubwright.compile import pipeline
-    from stubwright.diagnostics import Diagnostic
-    from stubwright.docs import page, views
-    from stubwright.project import build
     from stubwright.project.files import disk
 
     folder = Path(arguments.output)
     sources: dict[Path, str] = {}
     for path in run.manifests:
-        checked = pipeline.compile_manifest(path, disk.Disk(), Path(path).name)  # the same bytes, wherever they go
-        printer.add(checked.diagnostics if arguments.strict or checked.manifest is None else (), checked.documents)
-        if checked.manifest is not None and not arguments.strict and (count := len(checked.diagnostics)):
-            printer.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
-        if checked.manifest is None:
-            continue
-        target = folder / f"{checked.manifest.package}.html"
-        if target in sources:
-            message = f"`{target}` is already made from `{sources[target]}`"
-            help_ = "give one of the two another `python: {package: …}`"
-            printer.add([Diagnostic("SW401", message, build.package_at(path, checked), help_)])
-            continue
-        sources[target] = path
-        text = page.render(views.view(checked.manifest, checked.documents[path].value))
-        try:
-            _write(target, text, printer)
-        except OSError as error:
-            message = f"cannot write below `{folder}`: {reason(error)}"
-            printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
+        reader = disk.Disk()
+        page = _find_page(path, folder, reader)
+        if page is None or page in sources:
+            _make_page(path, run.target, folder, reader.afresh(), sources, printer, strict=arguments.strict)
+        else:
+            sources[page] = path
+            printer.say(f"{page}: up to date")
     return printer.close()
 
 
-def _write(target: Path, text: str, printer: Printer) -> None:
-    """Write a page, unless that would replace a file that is not ours."""
+def _option() -> str:
+    """Return what a page depends on, beside its manifest."""
+    from stubwright import tokens
+
+    return tokens.unit()
+
+
+def _find_page(path: str, folder: Path, reader: Disk) -> Path | None:
+    """Return the page of a manifest if nothing has changed since this user's last run made it."""
+    from stubwright.project import freshness
+    from stubwright.project.files import layout
+
+    name = layout.relative(path, folder)
+    found = freshness.made(reader, folder, name, _option(), lambda _: True, _PAGE)
+    return folder / next(iter(found)) if found else None
+
+
+def _make_page(
+    path: str, target: Target, folder: Path, reader: Disk, sources: dict[Path, str], printer: Printer, *, strict: bool
+) -> None:
+    """Compile a manifest, and write its page; `sources` has the pages that are there already."""
+    from stubwright.diagnostics import Diagnostic
+    from stubwright.docs import page, views
+    from stubwright.project import build
+
+    checked = build.compile_alone(path, target, reader, Path(path).name)  # the same bytes, wherever they go
+    printer.add(checked.diagnostics if strict or checked.manifest is None else (), checked.documents)
+    if checked.manifest is None:
+        return
+    if not strict and (count := len(checked.diagnostics)):
+        printer.say(f"{path}: {count} warning{'' if count == 1 else 's'}, which `stubwright check` lists")
+    file = folder / f"{checked.manifest.package}.html"
+    if file in sources:
+        message = f"`{file}` is already made from `{sources[file]}`"
+        help_ = "give one of the two another `python: {package: …}`"
+        printer.add([Diagnostic("SW401", message, build.package_at(path, checked), help_)])
+        return
+    sources[file] = path
+    text = page.render(views.view(checked.manifest, checked.documents[path].value))
+    try:
+        is_there = _write(file, text, printer)
+    except OSError as error:
+        message = f"cannot write below `{folder}`: {reason(error)}"
+        printer.add([Diagnostic("SW406", message, help="fix it and run the command again")])
+        return
+    if is_there and not checked.diagnostics:
+        _remember(path, file, text, reader)
+
+
+def _remember(path: str, target: Path, text: str, reader: Disk) -> None:
+    """Note that a page is as its manifest has it, which nothing is to be said about."""
+    from stubwright.incremental import digests
+    from stubwright.project import freshness
+    from stubwright.project.files import layout
+    from stubwright.project.files.lock import Entry
+
+    folder = target.parent
+    entry = Entry("", {target.name: frozenset({digests.digest(text.encode())})})
+    note = freshness.noted(reader, folder, _option(), entry)
+    freshness.remember(folder, layout.relative(path, folder), note, _PAGE)
+
+
+def _write(target: Path, text: str, printer: Printer) -> bool:
+    """Write a page, unless that would replace a file that is not ours; tell whether the page is there."""
     from stubwright.diagnostics import Diagnostic
     from stubwright.docs import page
     from stubwright.project.files import disk
@@ -67,8 +118,10 @@ def _write(target: Path, text: str, printer: Printer) -> None:
     if existing is not None and page.GENERATOR not in existing:
         help_ = "move or delete it, or choose another folder"
         printer.add([Diagnostic("SW403", f"`{target}` was not written by stubwright", help=help_)])
-    elif existing == text:
+        return False
+    if existing == text:
         printer.say(f"{target}: up to date")
     else:
         disk.create(target, text)
         printer.say(f"{target}: written")
+    return True

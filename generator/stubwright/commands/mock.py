@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stubwright import paths
 from stubwright.commands.shared.addresses import parse_address
 from stubwright.commands.shared.console import err, reason
+from stubwright.commands.shared.inputs import find_target
 from stubwright.commands.shared.manifests import read_manifest
 
 if TYPE_CHECKING:
@@ -23,16 +24,21 @@ def add(verbs: Any) -> None:
 
 
 def _mock(arguments: argparse.Namespace) -> int:
-    from stubwright.mock import server
+    from stubwright.mock import files, server
+    from stubwright.project import config
 
     if arguments.http is not None:
         parse_address("--http", arguments.http)
     options = [] if arguments.http is None else ["--http", arguments.http]
-    manifest = read_manifest(arguments.manifest)
-    if manifest is None:
-        return 1
+    found_project, _ = config.find()
+    mocked = files.find_generated(arguments.manifest, find_target(found_project))
+    if mocked is None:
+        manifest = read_manifest(arguments.manifest)
+        if manifest is None:
+            return 1
+        mocked = files.of_manifest(manifest)
     try:
-        return server.serve(manifest, options, seed=arguments.seed)
+        return server.serve(mocked, options, seed=arguments.seed)
     except OSError as error:
         err(f"stubwright: the mock cannot be written: {reason(error)}")
         return 1

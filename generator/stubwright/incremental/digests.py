@@ -6,8 +6,12 @@ import hashlib
 from collections.abc import Container
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from stubwright import package_data
+
+_SUFFIXES: Final = frozenset({".py", ".jinja", ".jinja2", ".json", ".css", ".js"})
+"""Of files that decide what is made; pages have the style and the script of their templates in them."""
 
 
 def digest(data: bytes) -> str:
@@ -45,7 +49,7 @@ def of_generator() -> str:
     for folder in (package_data.ROOT, package_data.RUNTIME, templates):
         for path in sorted(folder.rglob("*"), key=Path.as_posix):
             is_elsewhere = folder != templates and path.is_relative_to(templates)
-            if path.suffix in {".py", ".jinja", ".jinja2", ".json"} and not is_elsewhere and path.is_file():
+            if path.suffix in _SUFFIXES and not is_elsewhere and path.is_file():
                 sha256.update(path.relative_to(folder).as_posix().encode())
                 sha256.update(with_lf(path.read_bytes()))
     return f"sha256:{sha256.hexdigest()}"

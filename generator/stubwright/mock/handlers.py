@@ -11,11 +11,8 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from stubwright.jsonschema import instances
-from stubwright.mock.echo import echo
 from stubwright_runtime.errors import ToolError
 from stubwright_runtime.mcp.vocabulary import NEXT_CURSOR
-from stubwright_runtime.schema.validation import get_output_validator
 from stubwright_runtime.values.equality import are_equal
 
 if TYPE_CHECKING:
@@ -41,13 +38,27 @@ def make_handlers(
         seed: What made values depend on, beside the tool and its arguments.
         in_json: The URIs, or URI templates, of the resources that are JSON.
     """
-    methods_by_name = {
-        name: _make_method(
-            _answer_tool(tools[key], seed) if role == "tool" else _answer_primitive(name, role, in_json=key in in_json)
+    methods_by_name: dict[str, Callable[..., Awaitable[Any]]] = {
+        name: (
+            _make_tool_method(_answer_tool(tools[key], seed))
+            if role == "tool"
+            else _make_method(_answer_primitive(name, role, in_json=key in in_json))
         )
         for name, (role, key) in methods.items()
     }
     return type("Mocked", (), methods_by_name)()
+
+
+def _make_tool_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
+    """Return a method that answers from a tool's arguments.
+
+    It has their number in its signature, which the server looks at before it starts: that of `*arguments` takes longer.
+    """
+
+    async def method(_self: object, args: Any, _ctx: Any) -> Any:
+        return answer(args)
+
+    return method
 
 
 def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
@@ -60,10 +71,13 @@ def _make_method(answer: _Answer) -> Callable[..., Awaitable[Any]]:
 
 
 def _answer_tool(tool: Tool, seed: int) -> _Answer:
-    examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
-    schema = tool.definition.get("outputSchema", _MISSING)
-
     def answer(args: Any) -> Any:
+        from stubwright.jsonschema import instances  # with the first call, as all that a server does not start with
+        from stubwright.mock.echo import echo
+        from stubwright_runtime.schema.validation import get_output_validator
+
+        examples: Sequence[Mapping[str, Any]] = tool.extension.get("examples") or ()
+        schema = tool.definition.get("outputSchema", _MISSING)
         if schema is _MISSING:
             return f"This is a mock: {tool.name} has no outputSchema, and so no answer can be made up."
         arguments = args.model_dump(mode="json")

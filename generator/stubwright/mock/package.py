@@ -1,27 +1,30 @@
 """The package that a mock serves: what a generated one has, but for models, which a mock does not need.
 
-Takes a folder that `server` wrote; gives the package and its handlers. It runs in the process of the mock.
+Takes a folder that `server` wrote; gives the package and its handlers. All is read from its `manifest.json`, once. It
+runs in the process of the mock.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from stubwright.codegen.asked import asked_methods, method_name
 from stubwright.mock.handlers import make_handlers
+from stubwright.mock.names import MANIFEST, OPTIONS
+from stubwright_runtime.mcp import vocabulary
 from stubwright_runtime.package import Package, Tool
 from stubwright_runtime.primitives import Prompt, Resource, Template
-from stubwright_runtime.server.core.context import Context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _Package = TypeVar("_Package", bound="MockPackage")
 
-ROWS: Final = "rows.json"
-"""The file that says which methods a package has, beside its `manifest.json`."""
+_LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "handles", "http", "policy"})
+"""Our keys that do not apply to a mock: it has no limits, needs no authorization, calls no API, and asks nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,47 @@ class Unmodelled:
 class MockPackage(Package):
     """A package without modules."""
 
+    def __init__(self, name: str, document: dict[str, Any], methods: Mapping[tuple[str, str], str]) -> None:
+        """Assemble a package.
+
+        Args:
+            name: The name under which its folder is imported.
+            document: Its manifest, which is not read again.
+            methods: The handlers' methods, by what each does, and what it does it for, on the wire.
+        """
+
+        def entries(section: vocabulary.Section) -> list[tuple[str, Mapping[str, Any]]]:
+            return [(entry[section.key], entry) for entry in document.get(section.name) or ()]
+
+        super().__init__(
+            name,
+            tools=[Tool(key, method=methods["tool", key]) for key, _ in entries(vocabulary.TOOLS)],
+            resources=[
+                Resource(key, method=methods.get(("resource", key))) for key, _ in entries(vocabulary.RESOURCES)
+            ],
+            templates=[
+                Template(
+                    key,
+                    method=method_name(vocabulary.TEMPLATES, entry),
+                    completes=methods.get(("completion", key)),
+                )
+                for key, entry in entries(vocabulary.TEMPLATES)
+            ],
+            prompts=[
+                Prompt(key, method=methods.get(("prompt", key)), completes=methods.get(("completion", key)))
+                for key, _ in entries(vocabulary.PROMPTS)
+            ],
+        )
+        self.manifest = document
+
     def model(self, module: str, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return what stands for the model."""
         return Unmodelled
 
     def context(self, name: str) -> Any:  # noqa: ARG002 - as `Package` has it
         """Return the context of tools without one of their own; a mock makes no use of it."""
+        from stubwright_runtime.server.core.context import Context
+
         return Context
 
 
@@ -64,13 +102,40 @@ def load(name: str, folder: Path) -> tuple[MockPackage, object]:
 
 def load_as(kind: type[_Package], name: str, folder: Path) -> tuple[_Package, object]:
     """Return a package of this class, and handlers; otherwise as `load`."""
-    rows: Mapping[str, Any] = json.loads((folder / ROWS).read_text("utf-8"))
-    package = kind(
-        name,
-        tools=[Tool(**row) for row in rows["tools"]],
-        resources=[Resource(**row) for row in rows["resources"]],
-        templates=[Template(**row) for row in rows["templates"]],
-        prompts=[Prompt(**row) for row in rows["prompts"]],
+    document = _remove_policies(json.loads((folder / MANIFEST).read_bytes()))
+    options: Mapping[str, Any] = json.loads((folder / OPTIONS).read_bytes())
+    methods = [*asked_methods(document)]
+    package = kind(name, document, {(method.role, method.key): method.name for method in methods})
+    handlers = make_handlers(
+        package.tools,
+        {method.name: (method.role, method.key) for method in methods},
+        seed=options["seed"],
+        in_json=_find_json_resources(document),
     )
-    handlers = make_handlers(package.tools, rows["methods"], seed=rows["seed"], in_json=rows["json"])
     return package, handlers
+
+
+def _remove_policies(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
+    return {
+        key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
+        for key, value in document.items()
+        if key not in _LEFT_OUT
+    }
+
+
+def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    extension = entry.get("stubwright")
+    if extension is None:
+        return entry
+    return {**entry, "stubwright": {key: value for key, value in extension.items() if key not in _LEFT_OUT}}
+
+
+def _find_json_resources(document: Mapping[str, Any]) -> frozenset[str]:
+    """Return the resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
+    media_types = [
+        (entry[section.key], str(entry.get("mimeType", "")).partition(";")[0].strip().lower())
+        for section in (vocabulary.RESOURCES, vocabulary.TEMPLATES)
+        for entry in document.get(section.name) or ()
+    ]
+    return frozenset(key for key, kind in media_types if kind == "application/json" or kind.endswith("+json"))

@@ -1,11 +1,12 @@
 """A mock server for a manifest: the runtime of generated servers, with handlers that need no logic.
 
-Takes a lowered manifest; writes it into a temporary folder, serves it from there, and takes the folder away again.
-Nothing is written into the project.
+Takes the files of a package that a mock needs; writes them into a temporary folder, serves them from there, and takes
+the folder away again. Nothing is written into the project.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,29 +14,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic_core import to_json
-
-from stubwright import naming
-from stubwright.codegen import surface
-from stubwright.mock.package import ROWS
+from stubwright.mock.names import OPTIONS
 from stubwright.project.files import disk
 
 if TYPE_CHECKING:
-    from stubwright import ir
-
-_LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "handles", "http", "policy"})
-"""Our keys that do not apply to a mock: it has no limits, needs no authorization, calls no API, and asks nothing."""
+    from stubwright.mock.files import MockFiles
 
 _LOADER: Final = "stubwright.mock.package"
 _STOPPING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def serve(
-    manifest: ir.Manifest,
+    mocked: MockFiles,
     options: Sequence[str],
     *,
     seed: int,
@@ -45,7 +38,7 @@ def serve(
     """Serve until the client leaves or a signal comes.
 
     Args:
-        manifest: The lowered manifest.
+        mocked: What is served.
         options: For the package's own command, such as `--http`.
         seed: What made answers depend on.
         loader: The module whose `load` gives the package and its handlers in the process of the server.
@@ -57,17 +50,14 @@ def serve(
     Raises:
         OSError: The temporary folder cannot be written.
     """
+    package = mocked.package + "_mock"  # cannot hide a module that is needed here, whatever the manifest says
+    modules = {"__init__.py": _MODULE.format(loader=loader).encode(), "__main__.py": _PROGRAM}
     with forward_signals() as pass_on, tempfile.TemporaryDirectory(prefix="stubwright-mock-") as name:
-        folder = Path(name)
-        mocked = _remove_policies(manifest)
-        _write(folder, mocked, seed)
-        home = folder / mocked.package
-        disk.create(home / "__init__.py", _MODULE.format(loader=loader))
-        for path, data in (files or {}).items():
-            disk.write(home / path, data)
-        handlers = f"{mocked.package}:HANDLERS"
+        options_data = json.dumps({"seed": seed}).encode()
+        for path, data in {**mocked.files, OPTIONS: options_data, **modules, **(files or {})}.items():
+            disk.write(Path(name, package, path), data)
         # -P: neither the working folder nor what lies in it hides a module of the server.
-        command = [sys.executable, "-P", "-m", mocked.package, "--handlers", handlers, *options]
+        command = [sys.executable, "-P", "-m", package, "--handlers", f"{package}:HANDLERS", *options]
         path = os.pathsep.join([name, *filter(None, [os.environ.get("PYTHONPATH")])])
         # A session of its own: a terminal's Ctrl-C comes once, from here, and not twice.
         process = subprocess.Popen(  # noqa: S603 - our own
@@ -78,93 +68,18 @@ def serve(
     return status if status >= 0 else 128 - status
 
 
-def _remove_policies(manifest: ir.Manifest) -> ir.Manifest:
-    """Return the manifest as it is mocked: a server, with its schemas, contents and examples, and no more."""
-    document: Mapping[str, Any] = {
-        key: [_remove_extension_keys(entry) for entry in value] if isinstance(value, list) else value
-        for key, value in manifest.document.items()
-        if key not in _LEFT_OUT
-    }
-    package = manifest.package + "_mock"  # cannot hide a module that is needed here, whatever the manifest says
-    tools = tuple(_remove_handles(tool) for tool in manifest.tools)
-    shared = tuple(
-        replace(shared_schema, schema=replace(shared_schema.schema, handles={})) for shared_schema in manifest.shared
-    )
-    return replace(
-        manifest, package=package, emit=frozenset({"server"}), document=document, tools=tools, shared=shared, handles=()
-    )
-
-
-def _remove_handles(tool: ir.Tool) -> ir.Tool:
-    """Return a tool that gets the arguments as callers send them, with ids of handles as plain strings."""
-    output = None if tool.output is None else replace(tool.output, handles={})
-    sent = replace(tool.sent, handles={})
-    return replace(tool, input=sent, output=output, bound=frozenset(), has_handles=False)
-
-
-def _remove_extension_keys(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    extension = entry.get("stubwright")
-    if extension is None:
-        return entry
-    return {**entry, "stubwright": {key: value for key, value in extension.items() if key not in _LEFT_OUT}}
-
-
-def _write(folder: Path, manifest: ir.Manifest, seed: int) -> None:
-    """Write a package without models, which nothing of a mock needs; making them takes most of the time of a build."""
-    home = folder / manifest.package
-    rows = {
-        "tools": [{"name": tool.name, "method": tool.names.method} for tool in manifest.tools],
-        "resources": [{"uri": each.key, "method": _find_method(each)} for each in manifest.resources],
-        "templates": [
-            {"uri": each.key, "method": each.names.method, "completes": _find_completion(each)}
-            for each in manifest.templates
-        ],
-        "prompts": [
-            {"name": each.key, "method": _find_method(each), "completes": _find_completion(each)}
-            for each in manifest.prompts
-        ],
-        "methods": {method.name: (method.role, method.key) for method in surface.handler_methods(manifest)},
-        "json": _find_json_resources(manifest),
-        "seed": seed,
-    }
-    for path, data in manifest.files.items():
-        disk.write(home / path, data)
-    disk.write(home / "manifest.json", to_json(manifest.document))
-    disk.write(home / ROWS, to_json(rows))
-    disk.create(home / "__main__.py", _PROGRAM)
-
-
 _MODULE: Final = """from pathlib import Path
 
 from {loader} import load
 
 PACKAGE, HANDLERS = load(__name__, Path(__file__).parent)
 """
-_PROGRAM: Final = """from stubwright_runtime.generated import main
+_PROGRAM: Final = b"""from stubwright_runtime.generated import main
 
 from . import PACKAGE
 
 main(PACKAGE)
 """
-
-
-def _find_method(primitive: ir.Primitive) -> str | None:
-    """Return the handlers' method of a resource or a prompt; `None` if the manifest has its content."""
-    return primitive.names.method if primitive.handled else None
-
-
-def _find_completion(primitive: ir.Primitive) -> str | None:
-    """Return the handlers' method that completes its arguments; `None` if none does."""
-    return naming.completion(primitive.names) if primitive.completes else None
-
-
-def _find_json_resources(manifest: ir.Manifest) -> list[str]:
-    """Return the resources and resource templates whose MIME type is one of JSON (RFC 6839, 3.1)."""
-    media_types = [
-        (primitive.key, str(primitive.definition.get("mimeType", "")).partition(";")[0].strip().lower())
-        for primitive in (*manifest.resources, *manifest.templates)
-    ]
-    return [key for key, kind in media_types if kind == "application/json" or kind.endswith("+json")]
 
 
 @contextmanager

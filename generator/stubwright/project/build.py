@@ -182,6 +182,29 @@ def _built(
     )
 
 
+def compile_alone(path: str, target: Target, reader: disk.Disk, shown: str) -> Result:
+    """Compile a manifest for something else than its package.
+
+    Its tools are not checked by themselves if this user's last `generate` noted that nothing is wrong, and all that was
+    read for it is as it was.
+
+    Args:
+        path: The manifest, as diagnostics show it.
+        target: Where its package goes.
+        reader: Reads it.
+        shown: Its path as headers show it.
+    """
+    from stubwright.compile import pipeline
+
+    name = layout.relative(path, target.folder)
+    is_right = freshness.made(reader, target.folder, name, target.option, lambda _: False) is not None
+    manifest = pipeline.read(path, reader)
+    if isinstance(manifest, pipeline.Result):
+        return manifest
+    resolved = manifest.resolved
+    return manifest.check(replace(resolved, tools=(), outlines={}) if is_right else resolved, shown)
+
+
 def needed(*, is_vendored: bool) -> tuple[str, ...]:
     """Return what a package needs installed: the runtime, or what that needs if it stands beside the package."""
     from stubwright.codegen.pages import artifacts
@@ -214,6 +237,7 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
     if manifest.handlers is None or "server" not in manifest.emit:
         return None
     from stubwright.codegen import surface
+    from stubwright.codegen.asked import asked_methods
     from stubwright.codegen.pages import renames
     from stubwright.codegen.pages.interface import RUNTIME, Interface
     from stubwright.compile import source
@@ -248,7 +272,8 @@ def fit(manifest: ir.Manifest, folders: Sequence[str], path: str, document: str 
         return None
     try:
         before = json.loads(document) if document is not None else {}
-        asked, renamed = surface.asked_methods(before), renames.renamed_methods(before, manifest.document)
+        asked: dict[str, str | None] = {method.name: method.result for method in asked_methods(before)}
+        renamed = renames.renamed_methods(before, manifest.document)
     except _FORGED:
         asked, renamed = {}, {}
     offered = Interface(manifest)

@@ -1,5 +1,7 @@
 """Whether a manifest need not be compiled at all: what was read for it, and what was made of it, is as it was.
 
+What was made is its package, or something else that has a name of its own, such as its page.
+
 What was read and made is noted in the user's cache folder. The lock is part of a checkout, which anybody may have
 written, so that it is compared with the note and not believed.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +23,7 @@ from stubwright.project.files.disk import LISTING, Disk
 from stubwright.project.files.layout import above, relative
 
 _FORMAT: Final = 1
+_PACKAGE: Final = "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Note:
     """What one run read for a manifest and made of it.
 
     `generator` is the digest of stubwright and of the options that it ran with. `inputs` has a digest of each thing
-    that was read, by its path from the folder above the output folder. `entry` is the manifest's entry in the lock.
+    that was read, by its path from the folder above the output folder. `entry` is the manifest's entry in the
+    lock; of what is not in the lock, it has the files.
     """
 
     generator: str
@@ -41,23 +45,44 @@ def untouched(disk: Disk, output: Path, known: lock.Lock, manifest: str, option:
 
     `option` is what the command line said beside the manifest.
     """
-    note = _read(output, manifest)
+    note = _read(output, manifest, _PACKAGE)
     return (
         note is not None
         and note.generator == _generator_with(option)
         and known.generator == __version__
         and known.manifests.get(manifest) == note.entry
         and _same(disk, output, note.inputs)
-        and _intact(output, note.entry)
+        and _intact(output, note.entry.files) is not None
     )
 
 
-def remember(output: Path, manifest: str, note: Note) -> None:
+def made(
+    disk: Disk, output: Path, manifest: str, option: str, is_wanted: Callable[[str], bool], what: str = _PACKAGE
+) -> Mapping[str, bytes] | None:
+    """Return some of the files that would be made of `manifest` again; None if they are not known.
+
+    What the lock says is of no interest: the note has the digests.
+
+    Args:
+        disk: Reads the inputs.
+        output: The output folder.
+        manifest: The manifest, as the lock has it.
+        option: What the command line said beside the manifest.
+        is_wanted: Tells which files are read, by their paths below `output`.
+        what: What was made.
+    """
+    note = _read(output, manifest, what)
+    if note is None or note.generator != _generator_with(option) or not _same(disk, output, note.inputs):
+        return None
+    return _intact(output, {path: seen for path, seen in note.entry.files.items() if is_wanted(path)})
+
+
+def remember(output: Path, manifest: str, note: Note, what: str = _PACKAGE) -> None:
     """Keep a note for the next run."""
     files = {path: [*seen] for path, seen in note.entry.files.items()}
     seen_files = {"hash": note.entry.hash, "files": files}
     data = json.dumps({"format": _FORMAT, "generator": note.generator, "inputs": note.inputs, **seen_files})
-    user_cache.write(_name(output, manifest), data.encode())
+    user_cache.write(user_cache.name(output, manifest, what), data.encode())
 
 
 def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
@@ -73,8 +98,8 @@ def noted(disk: Disk, output: Path, option: str, entry: lock.Entry) -> Note:
     return Note(_generator_with(option), inputs, entry)
 
 
-def _read(output: Path, manifest: str) -> Note | None:
-    data = user_cache.read(_name(output, manifest))
+def _read(output: Path, manifest: str, what: str) -> Note | None:
+    data = user_cache.read(user_cache.name(output, manifest, what))
     if data is None:
         return None
     try:
@@ -87,25 +112,23 @@ def _read(output: Path, manifest: str) -> Note | None:
         return None
 
 
-def _name(output: Path, manifest: str) -> str:
-    return user_cache.name(output, manifest, "note")
-
-
 def _generator_with(option: str) -> str:
     return digests.digest(f"{digests.of_generator()}{option}".encode())
 
 
-def _intact(output: Path, entry: lock.Entry) -> bool:
-    """Tell whether each file is on disk as it was written."""
+def _intact(output: Path, files: Mapping[str, frozenset[str]]) -> Mapping[str, bytes] | None:
+    """Return what files hold, by their paths; None if one of them is not on disk as it was written."""
     within = inside.Inside(output)
-    for path, seen in entry.files.items():
+    found: dict[str, bytes] = {}
+    for path, seen in files.items():
         try:
             data = within.read(path)
         except inside.BarredError:
-            return False
+            return None
         if data is None or not digests.is_in(seen, data):
-            return False
-    return True
+            return None
+        found[path] = data
+    return found
 
 
 def _same(disk: Disk, output: Path, inputs: Mapping[str, str]) -> bool:

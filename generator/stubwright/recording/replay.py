@@ -12,6 +12,7 @@ from stubwright.compile import pipeline
 from stubwright.compile.syntax import yamlwriter
 from stubwright.importers import servers
 from stubwright.importers.reading import SingleFileReader
+from stubwright.mock import files as mock_files
 from stubwright.mock import server
 from stubwright.recording.package import FILE, OPTIONS
 
@@ -53,4 +54,4 @@ def serve(path: str, data: bytes, manifest: ir.Manifest, options: Sequence[str],
         OSError: The temporary folder cannot be written.
     """
     files = {FILE: data, OPTIONS: json.dumps({"path": path, "mocks": mocks}).encode()}
-    return server.serve(manifest, options, seed=0, loader=_LOADER, files=files)
+    return server.serve(mock_files.of_manifest(manifest), options, seed=0, loader=_LOADER, files=files)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from stubwright import naming
-from stubwright.codegen import surface
+from stubwright.codegen.asked import method_name
 from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def renamed_methods(old: Mapping[str, Json], new: Mapping[str, Json]) -> dict[st
         )
         pairs = {key: key for key in before if key in after} | renamed(before, after) | _succeeded(before, after)
         for was, now in pairs.items():
-            names = [surface.method_name(section, entry) for entry in (before[was], after[now])]
+            names = [method_name(section, entry) for entry in (before[was], after[now])]
             if names[0] != names[1]:
                 renames[names[0]] = names[1]
     return renames

@@ -41,7 +41,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def of(arguments: argparse.Namespace, printer: Printer, output: str | None = None) -> Run | None:
     """Return what to work on, from the arguments and the project; None if the project's table is wrong."""
-    from stubwright.project import build
     from stubwright.project import config as project
 
     if output is not None and not output.strip():
@@ -51,14 +50,7 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     if problems and not manifests:
         printer.add(problems)
         return None
-    configured_output = found_project.output if found_project is not None else None
-    usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
-    target = build.Target(
-        Path(output or configured_output or usual),
-        told=configured_output is not None and paths.normal(output or configured_output) == configured_output,
-        handlers=project.HANDLERS if found_project is None else found_project.handlers,
-        is_vendored=found_project is not None and found_project.is_vendored,
-    )
+    target = find_target(found_project, output)
     if manifests:
         return Run(manifests, target, whole=False, project=found_project)
     if found_project is None:
@@ -66,3 +58,18 @@ def of(arguments: argparse.Namespace, printer: Printer, output: str | None = Non
     if not found_project.manifests:
         raise UsageError(f"no manifest is given, and [tool.stubwright] in {found_project.file} names none")
     return Run(found_project.manifests, target, whole=True, project=found_project)
+
+
+def find_target(found_project: Project | None, output: str | None = None) -> Target:
+    """Return where packages go: to `output`, if that is given, otherwise to where the project says."""
+    from stubwright.project import build
+    from stubwright.project import config as project
+
+    configured_output = found_project.output if found_project is not None else None
+    usual = found_project.folder / build.OUTPUT if found_project is not None else Path(build.OUTPUT)
+    return build.Target(
+        Path(output or configured_output or usual),
+        told=configured_output is not None and paths.normal(output or configured_output) == configured_output,
+        handlers=project.HANDLERS if found_project is None else found_project.handlers,
+        is_vendored=found_project is not None and found_project.is_vendored,
+    )

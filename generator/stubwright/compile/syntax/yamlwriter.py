@@ -78,7 +78,7 @@ def imported(value: Mapping[str, Any], path: str = "", command: str | None = Non
 
 def is_imported(text: str) -> bool:
     """Tell whether a file says that it was imported or locked, so that its words are somebody else's."""
-    return text.replace("\r\n", "\n").startswith((*_FIRST_LINES, _LOCKED))
+    return _start(text).startswith((*_FIRST_LINES, _LOCKED))
 
 
 def locked(value: Mapping[str, Any]) -> str:
@@ -89,7 +89,12 @@ def locked(value: Mapping[str, Any]) -> str:
 
 def is_locked(text: str) -> bool:
     """Tell whether a file says that it is a contract that `stubwright lock` wrote."""
-    return text.replace("\r\n", "\n").startswith(_LOCKED)
+    return _start(text).startswith(_LOCKED)
+
+
+def _start(text: str) -> str:
+    """Return enough of a text to see how it begins, with LF; it is asked for each tool, of a text with all tools."""
+    return text[: 2 * max(map(len, (*_FIRST_LINES, _LOCKED)))].replace("\r\n", "\n")
 
 
 def is_intact(text: str) -> bool:

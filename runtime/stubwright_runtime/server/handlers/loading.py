@@ -19,6 +19,7 @@ from . import check
 
 if TYPE_CHECKING:
     from ...package import Package
+    from ..core.parts import Needed
 
 
 class StartError(Exception):
@@ -58,9 +59,11 @@ class Handwritten:
         # Here, since a mistake in a command line needs none of it.
         from ..core.composition import parts
 
-        needed = [method for part in parts(self.package) for method in part.needed()]
+        def needed() -> list[Needed]:  # not for an object, whose methods `build_core` looks at
+            return [method for part in parts(self.package) for method in part.needed()]
+
         if self.path is None:
-            if all(method.is_optional for method in needed):
+            if all(method.is_optional for method in needed()):
                 return None
             sign = " " if self.option.startswith("-") else "="
             raise StartError(f"no handlers given; say where they are, such as {self.option}{sign}weather:Weather")
@@ -77,9 +80,9 @@ class Handwritten:
                 raise StartError(f"{module!r} has no {name!r}{hint}")
             handlers = getattr(handlers, step)
         is_class = isinstance(handlers, type)
-        if is_class and (reason := check.explain_abstract(needed, handlers)):
+        if is_class and (reason := check.explain_abstract(needed(), handlers)):
             raise StartError(reason)
-        if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in needed)):
+        if is_class or (callable(handlers) and not any(hasattr(handlers, method.name) for method in needed())):
             try:
                 return handlers()
             except Exception as error:  # noqa: BLE001 - whatever it is, it says where

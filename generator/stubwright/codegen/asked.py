@@ -1,0 +1,55 @@
+"""The handlers' methods that a package asks for, by its `manifest.json`.
+
+Takes the document alone, so that a package which is there need not be compiled for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stubwright import ir, naming
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from stubwright.codegen.surface import MethodRole
+    from stubwright.ir import Json
+    from stubwright.pycode import Name
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMethod:
+    """A method: what it does, what it does it for, on the wire, its name, and the class of a tool's result."""
+
+    role: MethodRole
+    key: str
+    name: Name
+    result: Name | None = None
+
+
+def asked_methods(document: Mapping[str, Json]) -> Iterator[AskedMethod]:
+    """Yield the methods of a package."""
+    for section in (vocabulary.TOOLS, *vocabulary.PRIMITIVES):
+        for entry in document.get(section.name) or ():
+            extension, key = entry.get("stubwright") or {}, entry.get(section.key, "")
+            names = _names(section, entry)
+            if section is vocabulary.TOOLS:
+                yield AskedMethod("tool", key, names.method, naming.output_class(names))
+                continue
+            if ir.is_handled(extension):
+                yield AskedMethod("prompt" if section is vocabulary.PROMPTS else "resource", key, names.method)
+            if ir.is_completed_by_handlers(extension):
+                yield AskedMethod("completion", key, naming.completion(names))
+
+
+def method_name(section: vocabulary.Section, entry: Mapping[str, Json]) -> Name:
+    """Return the handlers' method for an entry of a list in a `manifest.json`."""
+    return _names(section, entry).method
+
+
+def _names(section: vocabulary.Section, entry: Mapping[str, Json]) -> naming.Names:
+    name, own = entry["name"], (entry.get("stubwright") or {}).get("pythonName")
+    if section is vocabulary.TOOLS:
+        return naming.tool(name, own)
+    return naming.primitive("prompt" if section is vocabulary.PROMPTS else "read", name, own)

@@ -1,0 +1,59 @@
+"""The files of a package that a mock needs: its `manifest.json`, and the contents of resources and prompts.
+
+Takes a manifest; gives them from the package that was generated for it, if nothing has changed since, and otherwise
+compiles. It trusts what this user's last run noted, and nothing else that stands in a checkout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from stubwright.mock.names import MANIFEST
+from stubwright.project import freshness
+from stubwright.project.files import layout
+from stubwright.project.files.disk import Disk
+
+if TYPE_CHECKING:
+    from stubwright import ir
+    from stubwright.project.build import Target
+
+_FILES: Final = "files"
+_SERVER: Final = "server.py"
+"""Is in packages that are servers. Others have no files with contents beside their manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class MockFiles:
+    """The import package of a server, and its files by their paths in it."""
+
+    package: str
+    files: Mapping[str, bytes]
+
+
+def of_manifest(manifest: ir.Manifest) -> MockFiles:
+    """Return the files of a lowered manifest."""
+    from pydantic_core import to_json
+
+    return MockFiles(manifest.package, {**manifest.files, MANIFEST: to_json(manifest.document)})
+
+
+def find_generated(manifest: str, target: Target) -> MockFiles | None:
+    """Return the files that were generated for a manifest; None if it has to be compiled.
+
+    Args:
+        manifest: Its path.
+        target: Where its package goes.
+    """
+    name = layout.relative(manifest, target.folder)
+    found = freshness.made(Disk(), target.folder, name, target.option, _is_needed)
+    if found is None or not any(path.endswith(f"/{_SERVER}") for path in found):
+        return None
+    package = next(iter(found)).partition("/")[0]
+    return MockFiles(package, {path.partition("/")[2]: data for path, data in found.items()})
+
+
+def _is_needed(path: str) -> bool:
+    _, _, path = path.partition("/")
+    return path in (MANIFEST, _SERVER) or path.startswith(f"{_FILES}/")
