@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -261,10 +261,10 @@ async def exchanged(made: ModuleType, handlers: Any, lenient: Any) -> None:
         assert (await client.later(raw="2026-11-22")).date == day
         with pytest.raises(InvalidResult, match=r"0000-01-01.*the year must be 0001 or later"):
             await client.later(raw="0000-01-01")
-    answers = iter([{"day": "0000-01-01"}, {"day": "2026-11-22"}])
+    answers: Iterator[Any] = iter([{"day": "0000-01-01"}, {"day": "2026-11-22"}])
     asked: list[str] = []
 
-    async def answer(_: object, params: types.ElicitRequestParams) -> types.ElicitResult:
+    async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         asked.append(params.message)
         return types.ElicitResult(action="accept", content=next(answers))
 

@@ -13,7 +13,7 @@ from jsonschema_rs import validator_for
 
 from packages import check, generate, imported, manifest, tool
 from stubwright.compile.handles import duration, retention
-from stubwright.mock.server import _remove_policies
+from stubwright.mock.package import _remove_policies
 
 HANDLE: Any = {"type": "string", "x-handle": "basket"}
 BASKET: Any = {"state": {"type": "object"}, "ttl": "7d"}
@@ -85,15 +85,10 @@ def test_a_mock_takes_any_text_for_an_id(tmp_path: Path) -> None:
 
     compiled = pipeline.compile_manifest(str(path), disk.Disk(), "m.json").manifest
     assert compiled is not None
-    mocked = _remove_policies(compiled)
-    sources = {one.path: one.data for one in pipeline.generate(mocked)}
-    assert not [
-        name
-        for name in sources
-        if "handle" in name.rpartition("/")[2] and "handlers" not in name and "handler_" not in name
-    ]
-    assert b"class MakeInput(Model)" in sources["shop_mcp_mock/models/make.py"]
-    assert b"id: str | None" in sources["shop_mcp_mock/models/make.py"]
+    mocked = _remove_policies(compiled.document)
+    assert "handles" in compiled.document
+    assert "handles" not in mocked
+    assert [each["name"] for each in mocked["tools"]] == ["make"]
 
 
 def test_a_client_alone_has_ids_and_no_states(tmp_path: Path) -> None:

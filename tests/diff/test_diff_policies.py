@@ -126,7 +126,8 @@ def test_what_results_may_cost(
     manifests = []
     for name, all_tools, own in (("old", was, own_was), ("new", now, own_now)):
         settings = {} if own is ABSENT else {"stubwright": {"budget": {"result": own}}}
-        value = manifest([tool("a", **settings)], **({} if all_tools is ABSENT else {"budget": {"result": all_tools}}))
+        of_all: dict[str, Any] = {} if all_tools is ABSENT else {"budget": {"result": all_tools}}
+        value = manifest([tool("a", **settings)], **of_all)
         (tmp_path / f"{name}.json").write_text(json.dumps(value))
         compiled = pipeline.compile_manifest(str(tmp_path / f"{name}.json"), disk.Disk(), f"{name}.json").manifest
         assert compiled is not None

@@ -229,8 +229,11 @@ def test_formats_count_where_they_are_asserted() -> None:
     assert compared(wrap[1], wrap[1], "output", formats=("assert", "annotate")) == "breaking"
 
 
-DAY = {"type": "object", "properties": {"day": {"type": "string", "format": "date"}, "mail": {"format": "email"}}}
-IMAGE = {"type": "object", "properties": {"image": {"type": "string", "contentEncoding": "base64"}}}
+DAY: dict[str, Any] = {
+    "type": "object",
+    "properties": {"day": {"type": "string", "format": "date"}, "mail": {"format": "email"}},
+}
+IMAGE: dict[str, Any] = {"type": "object", "properties": {"image": {"type": "string", "contentEncoding": "base64"}}}
 
 
 @pytest.mark.parametrize(

@@ -651,7 +651,7 @@ def test_a_result_over_its_budget_of_tokens_is_a_part_and_a_link_too(mode: str, 
 
         async def go() -> tuple[Any, Any, Any]:
             async with Client(server.package.build_server(None), mode=mode) as client:
-                result = await client.call_tool("get", {})
+                result: Any = await client.call_tool("get", {})
                 link = result.content[-1]
                 return result, await client.read_resource(str(link.uri)), await client.call_tool("cut", {})
 

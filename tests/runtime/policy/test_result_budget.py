@@ -61,7 +61,7 @@ class Handlers:
         return {"rows": [f"row {number}" for number in range(args.size)]}
 
     def roomy(self, args: Any, ctx: Any) -> str:
-        return "x" * args.size
+        return str("x" * args.size)
 
     def fails(self, args: Any, ctx: Any) -> str:
         raise import_module("fitted_mcp").ToolError("y" * args.size)
@@ -175,9 +175,9 @@ async def test_what_is_not_text_stays_and_images_cost_nothing(module: Any) -> No
         result = await client.call_tool("mixed", {"size": 20})
         assert [block.type for block in result.content] == ["text", "image", "text", "resource_link"]
         assert "left out" not in str(result.content)
-        result = await client.call_tool("mixed", {"size": 80})
-        assert [block.type for block in result.content] == ["text", "image", "text", "resource_link"]
-        first, _, second, _ = result.content
+        cut: Any = await client.call_tool("mixed", {"size": 80})
+        assert [block.type for block in cut.content] == ["text", "image", "text", "resource_link"]
+        first, _, second, _ = cut.content
         kept = first.text.count("first\n") + second.text.count("second\n")
         assert f"[{160 - kept} of 160 lines are left out" in first.text + second.text
 
