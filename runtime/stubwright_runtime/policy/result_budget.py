@@ -109,7 +109,7 @@ def _cut_lines(result: Mapping[str, Any], tool: Tool, size: int, most: int) -> l
             f"{most:,}. The call was carried out. {_advise(tool)}]"
         )
 
-    kept, left_out = [], 0
+    kept, left_out, at = [], 0, 0
     room = _find_room(content, most) - len(write_note(lines))
     for block in content:
         if block["type"] != "text":

@@ -355,6 +355,7 @@ class OfContext(Protocol):
     @classmethod
     def of(cls, context: Context, /) -> Self:
         """Return that of a request."""
+        ...
 
 
 M = TypeVar("M", bound=OfContext)
