@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from stubwright import targets
+from stubwright.targets import metadata
 from stubwright.targets.wording import say
 from stubwright_runtime.projection.forms import FORMS
 from stubwright_runtime.projection.functions import project_tools
 
 PAGE: Final = Path(__file__).with_name("targets.md")
+KINDS: Final[tuple[metadata.Kind, ...]] = ("tool", "resource")
 _NOT_REFUSED: Final = frozenset({"ignores", "ignores at root"})
 
 @dataclass(slots=True)
@@ -83,9 +85,19 @@ def rules() -> Iterator[str]:
         yield "\n"
 
 
+def keys() -> Iterator[str]:
+    """What hosts read of `_meta`, with who says so."""
+    yield "| in `_meta` of | key | says | takes | who reads it |\n|---|---|---|---|---|\n"
+    for kind in KINDS:
+        for key in metadata.keys(kind).values():
+            host = f"{key.host}, [{key.certainty}]({key.source}) {key.read}"
+            yield f"| a {kind} | `{key.name}` | {key.says} | {key.takes} | {host} |\n"
+
+
 def page(text: str, folder: Path | None) -> str:
     """The page, with the parts that come from the table and from lists of tools as they are now."""
     text = _put(text, "rules", "".join(rules()).rstrip() + "\n")
+    text = _put(text, "metadata", "".join(keys()))
     return text if folder is None else _put(text, "measured", measure(folder))
 
 

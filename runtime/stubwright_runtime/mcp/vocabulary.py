@@ -49,6 +49,15 @@ PRIMITIVES: Final = (RESOURCES, TEMPLATES, PROMPTS)
 SECTIONS: Final = (TOOLS, *PRIMITIVES)
 """All that a server lists (MCP 2025-11-25, server/tools, server/resources, server/prompts)."""
 
+PAGES: Final = "ui://"
+"""How the URIs of pages begin that hosts show beside results (MCP Apps, SEP-1865, "UI Resource Format")."""
+
+PAGE_MIME: Final = "text/html;profile=mcp-app"
+"""The MIME type of these pages."""
+
+PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
+"""The extension of MCP that has these pages (SEP-1865, "Extension Identifier")."""
+
 TOOL_NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 """A pattern of the names that tools should have (MCP 2025-11-25, server/tools, "Tool Names")."""
 

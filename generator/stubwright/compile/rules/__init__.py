@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stubwright.compile.audience import aliases, readers, toolsets
+from stubwright.compile.audience import aliases, hosts, readers, toolsets
 from stubwright.compile.rules import (
     authorization,
     contradictions,
@@ -117,6 +117,7 @@ _RULES = (
     tasks.asked_before,
     revisions.old_enough,
     toolsets.check,
+    hosts.check,
     lint.known_codes,
 )
 
@@ -128,6 +129,7 @@ _OF_ALL_TOOLS = frozenset(
     | {
         readers.official_clients,
         readers.divided_objects,
+        hosts.check,
         aliases.check,
         tools.deprecations,
         tools.overlays_apply,

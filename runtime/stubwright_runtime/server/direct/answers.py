@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
 from ...mcp.revisions import negotiate
+from ...mcp.vocabulary import PAGES, PAGES_EXTENSION
 from ...observability.logs import log
 from ..core.core import LISTS
 from ..protocol.messages import error_response, to_json
@@ -187,7 +188,10 @@ class Direct:
         if "resources" in listed:
             listed["resources"]["subscribe"] = announces
         completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
-        return {**completes, "logging": {}, **listed}
+        uris = (*core.package.resources, *core.package.templates)
+        has_pages = any(uri.startswith(PAGES) for uri in uris)
+        extensions: dict[str, Any] = {"extensions": {PAGES_EXTENSION: {}}} if has_pages else {}
+        return {**completes, **extensions, "logging": {}, **listed}
 
 
 async def _drop(_message: bytes) -> None:

@@ -7,13 +7,14 @@ the manifest holds, or a file inside the package, is read as it is; all else com
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, ProtocolError
 from ...mcp.revisions import Revision
+from ...mcp.vocabulary import PAGES
 from ...values.json import is_list
 from ...values.sanitizing import Extent, clean, sanitize_text
 from ..core.parts import Answer, Host, Needed, Request
@@ -89,6 +90,8 @@ class _Reading:
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise not_found(uri, request.revision)
+        if uri.startswith(PAGES):
+            contents = self._describe_page(uri, contents, request)
         result: dict[str, Any] = {"contents": contents}
         return {**result, **hints} if Revision.of(request.revision).has("cache_hints") else result
 
@@ -113,6 +116,17 @@ class _Reading:
         if not is_text:
             return [_build_contents(uri, entry.mime_type, blob=entry.data)]
         return [_build_contents(uri, entry.mime_type, text=clean(entry.data.decode("utf-8", "replace")))]
+
+    def _describe_page(self, uri: str, contents: Sequence[dict[str, Any]], request: Request) -> list[dict[str, Any]]:
+        """Add what the manifest says of a page, since hosts read it beside the page (MCP Apps, SEP-1865)."""
+        if (listed := self.package.entries("resources").get(uri)) is not None:
+            wire = listed[0]
+        elif (match := self._match(uri, request)) is not None:
+            wire = self.package.entries("resourceTemplates")[match[0].uri][0]
+        else:
+            return [*contents]
+        meta: Mapping[str, Any] = wire.get("_meta") or {}
+        return [{**each, "_meta": {**meta, **each.get("_meta", {})}} if meta else each for each in contents]
 
     async def _read_listed(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, extension = self.package.entries("resources")[uri]

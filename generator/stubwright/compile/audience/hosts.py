@@ -1,0 +1,91 @@
+"""What hosts read of `_meta`, and the pages that they show beside results (MCP Apps, SEP-1865).
+
+Takes a resolved manifest. `_meta` goes out as it is written; here is only said what a host would not read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean, misspelt
+from stubwright.targets import metadata
+from stubwright_runtime.mcp import vocabulary
+from stubwright_runtime.values.json import is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Declared, Resolved
+    from stubwright.ir import Json
+
+_OPENAI_MIME: Final = "text/html+skybridge"
+"""What ChatGPT wants of the pages that `openai/outputTemplate` names (Apps SDK reference, "Component resource")."""
+
+
+def check(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check the `_meta` of tools and resources, and the pages that tools name."""
+    if "server" not in (resolved.entry.get("emit") or ("server",)):
+        return  # nobody here can change the server
+    resources = resolved.primitives[vocabulary.RESOURCES]
+    templates = resolved.primitives[vocabulary.TEMPLATES]
+    for tool in resolved.tools:
+        yield from _values(tool, "tool")
+        for uri, place in _pages(tool):
+            known = [resource.key for resource in resources]
+            if uri not in known and not any(_may_match(template.key, uri) for template in templates):
+                message = f"`{tool.name}` is shown by `{uri}`, which is not a resource of this server"
+                fix = did_you_mean(uri, [each for each in known if each.startswith(vocabulary.PAGES)], "pages")
+                # A list of tools that was saved has no resources, though its server may.
+                yield Diagnostic("SW274" if known or templates else "SW347", message, place, fix)
+    for resource in (*resources, *templates):
+        yield from _values(resource, "resource")
+        mime_type = resource.wire.get("mimeType")
+        if resource.key.startswith(vocabulary.PAGES) and mime_type not in (vocabulary.PAGE_MIME, _OPENAI_MIME):
+            has = "has no `mimeType`" if mime_type is None else f"has the `mimeType` `{mime_type}`"
+            place = resource.place / "mimeType" if mime_type is not None else resource.place / resource.section.key
+            yield Diagnostic(
+                "SW274",
+                f"`{resource.key}` {has}, and hosts show only pages of MCP Apps",
+                place,
+                f"write `mimeType: {vocabulary.PAGE_MIME}`",
+            )
+
+
+def _values(declared: Declared, kind: metadata.Kind) -> Iterator[Diagnostic]:
+    """Yield what hosts do not read of the `_meta` of one tool or resource."""
+    import jsonschema_rs
+
+    known = metadata.keys(kind)
+    for name, value in _metadata(declared).items():
+        place = declared.place / "_meta" / name
+        key = known.get(name)
+        if key is None:
+            if (near := misspelt(name, known)) is not None:
+                message = f"no host reads `{name}` of `{declared.name}`"
+                yield Diagnostic("SW347", message, place.key(), f"did you mean `{near}`?")
+        elif error := next(jsonschema_rs.iter_errors(key.schema, value), None):
+            message = f"{key.host} does not read this `{name}` of `{declared.name}`, which says {key.says}"
+            at = Place(place.file, (*place.pointer, *error.instance_path))
+            yield Diagnostic("SW347", message, at, f"it takes {key.takes} ({key.source})")
+
+
+def _may_match(template: str, uri: str) -> bool:
+    """Tell whether a URI template may be one of this URI, whatever its variables may hold."""
+    return re.fullmatch(".*".join(map(re.escape, re.split(r"\{[^}]*\}", template))), uri) is not None
+
+
+def _pages(tool: Declared) -> Iterator[tuple[str, Place]]:
+    """Yield the URIs of the pages that show the results of a tool, with their places."""
+    meta = _metadata(tool)
+    place = tool.place / "_meta"
+    ui = meta.get("ui")
+    if is_object(ui) and isinstance(uri := ui.get("resourceUri"), str):
+        yield uri, place / "ui" / "resourceUri"
+    if isinstance(uri := meta.get("openai/outputTemplate"), str):
+        yield uri, place / "openai/outputTemplate"
+
+
+def _metadata(declared: Declared) -> Mapping[str, Json]:
+    return declared.wire.get("_meta") or {}

@@ -1,0 +1,51 @@
+"""What hosts read of the `_meta` of tools and resources: a table of data, and who says so.
+
+Anything else in `_meta` is between a server and its clients, and is nobody else's business.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind: TypeAlias = Literal["tool", "resource"]
+
+_FILE: Final = Path(__file__).with_name("metadata.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of `_meta` that a host reads.
+
+    Attributes:
+        name: The key.
+        host: Who reads it.
+        says: What it says.
+        takes: The values that it may have, in words.
+        schema: The same as a JSON Schema.
+        source: The URL of who says so.
+        read: The day on which that was read, as `2026-11-26`.
+        certainty: `documented` by the host, or `reported` by users.
+    """
+
+    name: str
+    host: str
+    says: str
+    takes: str
+    schema: dict[str, Any]
+    source: str
+    read: str
+    certainty: str
+
+
+@cache
+def keys(kind: Kind) -> Mapping[str, Key]:
+    """Return the keys that hosts read of tools or of resources, by name."""
+    table: dict[str, dict[str, Any]] = json.loads(_FILE.read_text("utf-8"))[kind]
+    return {name: Key(name, **entry) for name, entry in table.items()}
