@@ -145,7 +145,10 @@ def test_docs_ci_works(machine: dict[str, str], made: tuple[Path, str], tmp_path
     project = tmp_path / "lending"
     shutil.copytree(made[0], project, ignore=shutil.ignore_patterns(".venv", ".pytest_cache"))
     text = (ROOT / "docs" / "ci.md").read_text("utf-8")
-    hooks, workflow, contracts = (yaml.safe_load(block) for block in blocks(text, "yaml"))
+    hooks, workflow, commenting, contracts = (yaml.safe_load(block) for block in blocks(text, "yaml"))
+    action = commenting["jobs"]["manifests"]["steps"][-1]
+    file = ROOT / action["uses"].removeprefix("OWNER/stubwright/").partition("@")[0] / "action.yml"
+    assert action["with"].keys() <= yaml.safe_load(file.read_text("utf-8"))["inputs"].keys()
     [shell] = blocks(text)
     say(machine, project, shell)
     runner = tmp_path / "runner"  # a machine of CI: a Python, and neither stubwright nor anything else
