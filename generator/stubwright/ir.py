@@ -119,6 +119,7 @@ class Tool:
     or an API binds them. `has_handles` says that its handler can make and use handles.
     `aliases` are its old names, as the manifest has them but with prefixes. `paginate` says which property of `output`
     has the items of a page, and how many these should be; `cursor` is not in `input`: handlers get a position instead.
+    `reasons` say why hints of `annotations` have the values that they have.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Tool:
     has_handles: bool = False
     aliases: tuple[Mapping[str, Json], ...] = ()
     paginate: Mapping[str, Json] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_context(self) -> bool:

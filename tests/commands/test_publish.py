@@ -140,3 +140,36 @@ def test_a_bundle_has_what_the_server_needs(project: Path) -> None:
     assert value["server"]["mcp_config"]["args"] == ["run", "--directory", "${__dirname}", "shop-mcp"]
     assert value["server"]["mcp_config"]["env"]["TOKEN"] == "${user_config.token}"
     assert (value["user_config"]["token"]["sensitive"], value["user_config"]["token"]["required"]) == (True, True)
+
+
+HINTED = """\
+    annotations: {readOnlyHint: true, destructiveHint: false, openWorldHint: false}
+"""
+REASONED = """\
+      reasons:
+        readOnlyHint: It only reads | asks <the> database.
+        destructiveHint: Nothing is written.
+        openWorldHint: The orders are ours.
+"""
+
+
+def test_reviewers_get_hints_with_reasons(project: Path) -> None:
+    bare = stubwright("publish", "--review", "review.md", cwd=project)
+    assert bare.returncode == 0
+    assert "shop.yaml:7:11: warning[SW414]: `orders` says no value or no reason for `readOnlyHint`" in bare.stderr
+    assert "| `readOnlyHint` | not said |  |" in (project / "review.md").read_text("utf-8")
+    first = MANIFEST.rpartition("    stubwright: ")[0]
+    (project / "shop.yaml").write_text(
+        f"{first}{HINTED}    stubwright:\n      bind: {{member: {{claim: sub, local: {{env: MEMBER}}}}}}\n{REASONED}"
+    )
+    stale = stubwright("publish", "--review", "review.md", "--check", cwd=project)
+    assert stale.returncode == 1
+    assert "review.md:1:1: error[SW407]" in stale.stderr
+    done = stubwright("publish", "--review", "review.md", cwd=project)
+    assert "SW414" not in done.stderr
+    page = (project / "review.md").read_text("utf-8")
+    assert page.startswith("# Tools of Tea shop 1.2.0\n\n## `orders`\n\nLists orders.\n")
+    assert "| `readOnlyHint` | `true` | It only reads \\| asks &lt;the> database. |" in page
+    assert "| `openWorldHint` | `false` | The orders are ours. |" in page
+    stubwright("generate", cwd=project)
+    assert "The orders are ours" not in (project / "generated/shop_mcp/manifest.json").read_text("utf-8")

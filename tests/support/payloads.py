@@ -168,6 +168,8 @@ BASE: Json = {
             "execution": {"taskSupport": "optional", "x-more": "m"},
             "stubwright": {
                 "policy": _POLICY, "budget": {"result": 10**6, "x-more": "m"}, "ask": _ASK, "task": _TASK,
+                "reasons": {"readOnlyHint": "m", "destructiveHint": "m", "idempotentHint": "m", "openWorldHint": "m",
+                            "x-more": "m"},
                 "pythonName": "do_this", "deprecated": _SAID, "x-more": "m",
                 "aliases": [{"name": "did_it", "removeAfter": "9.0.0", "arguments": {"was": "fixed"}, "x-more": "m"}],
                 "examples": [{"name": "plain", "description": "d", "input": {"fixed": "always"}, "output": {"p": "v"},

@@ -34,12 +34,15 @@ def add(verbs: Any) -> None:
         "--check", action="store_true", help="write nothing; exit with 1 if anything is not as it should be"
     )
     publish.add_argument("--bundle", metavar="FILE", help="also write a bundle for desktop clients, such as shop.mcpb")
+    publish.add_argument(
+        "--review", metavar="FILE", help="also write what reviewers of directories ask: hints of tools, with reasons"
+    )
     publish.set_defaults(verb=_publish, strict=False)
 
 
 def _publish(arguments: argparse.Namespace) -> int:
     from stubwright.project import config
-    from stubwright.publishing import links, listing, ownership, settings
+    from stubwright.publishing import links, listing, ownership, review, settings
 
     printer = Printer(arguments.format, strict=False)
     work = works.of(arguments, printer)
@@ -70,6 +73,9 @@ def _publish(arguments: argparse.Namespace) -> int:
         printer.add(_write(project.folder / listing.FILE, text, printer, check=arguments.check))
         if arguments.bundle and not arguments.check:
             _write_bundle(Path(arguments.bundle), project, manifest, publication, printer)
+        if arguments.review:
+            printer.add(review.find_missing(manifest))
+            printer.add(_write(Path(arguments.review), review.write(manifest), printer, check=arguments.check))
     except OSError as error:
         raise UsageError(f"cannot write: {reason(error)}") from error
     if not arguments.check:

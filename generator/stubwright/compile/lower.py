@@ -33,7 +33,7 @@ FORMAT = 1
 """The version of the manifest's format, and of `manifest.json`."""
 
 _EXTENSION = frozenset({"stubwright"})
-_NOT_SERVED = frozenset({"lint"})
+_NOT_SERVED = frozenset({"lint", "reasons"})
 _OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
 
 _BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
@@ -205,6 +205,7 @@ def _tool(
         has_handles=has_handles,
         aliases=tuple(old_names),
         paginate=paginate,
+        reasons={key: value for key, value in (extension.get("reasons") or {}).items() if not key.startswith("x-")},
     )
     return tool, {key: value for key, value in extension.items() if key not in _NOT_SERVED}
 

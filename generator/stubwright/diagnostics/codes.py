@@ -225,4 +225,5 @@ CODES = _table(
     ("SW410", "error", "`[tool.stubwright]` in pyproject.toml is wrong, or does not fit what is published."),
     ("SW411", "warning", "The project does not depend on what its server needs."),
     ("SW413", "warning", "The project and its server have different versions."),
+    ("SW414", "warning", "A hint of a tool has no value, or no reason."),
 )

@@ -1,0 +1,50 @@
+"""What people read who review a server for a directory: its tools with their hints, and why these are as they are.
+
+OpenAI's review of apps wants a reason for each of three hints of every tool; other directories want the hints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stubwright.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stubwright import ir
+
+HINTS: Final = ("readOnlyHint", "destructiveHint", "openWorldHint")
+"""The hints of which each tool should say why they are as they are."""
+
+
+def write(manifest: ir.Manifest) -> str:
+    """Return the page, as Markdown."""
+    server = manifest.server
+    lines = [f"# Tools of {_plain(str(server.get('title') or server['name']))} {server['version']}", ""]
+    for tool in manifest.tools:
+        title = tool.definition.get("title") or tool.annotations.get("title")
+        lines += [f"## `{tool.name}`" + (f": {_plain(str(title))}" if title else ""), ""]
+        lines += [_plain(tool.description), ""] if tool.description else []
+        lines += ["| hint | value | reason |", "|---|---|---|"]
+        for hint in dict.fromkeys((*HINTS, *tool.reasons)):
+            value = tool.annotations.get(hint)
+            said = "not said" if value is None else f"`{str(value).lower()}`"
+            lines.append(f"| `{hint}` | {said} | {_plain(tool.reasons.get(hint, ''))} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def find_missing(manifest: ir.Manifest) -> Iterator[Diagnostic]:
+    """Yield a warning for each tool whose hints lack a value or a reason."""
+    for tool in manifest.tools:
+        lacking = [hint for hint in HINTS if tool.annotations.get(hint) is None or not tool.reasons.get(hint)]
+        if lacking:
+            names = ", ".join(f"`{hint}`" for hint in lacking)
+            fix = "write the hints under `annotations`, and why under `stubwright: {reasons: …}`"
+            yield Diagnostic("SW414", f"`{tool.name}` says no value or no reason for {names}", tool.place / "name", fix)
+
+
+def _plain(text: str) -> str:
+    """Return a text as it can stand in a cell of a table."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
