@@ -1,4 +1,4 @@
-"""The wheels of the compiler and of the runtime, together and the runtime alone, outside the checkout."""
+"""The wheels of the compiler and of the runtime, together, lightly and the runtime alone, outside the checkout."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from conftest import ROOT
 import third_party
 import wheels
 from stubwright import __version__
+from stubwright.project import light
 
 COMPILER = ("black", "jinja2", "datamodel_code_generator", "stubwright")
 
@@ -49,12 +50,16 @@ def environment(folder: Path, site: Path, *built: Path) -> Path:
 
 
 def run(python: Path, *words: str, cwd: Path, path: str = "") -> str:
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "STUBWRIGHT_CACHE_DIR": str(cwd / "cache")}
-    done: subprocess.CompletedProcess[Any] = subprocess.run(
-        [str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = attempt(python, *words, cwd=cwd, path=path)
     assert done.returncode == 0, done.stdout + done.stderr
     return str(done.stdout)
+
+
+def attempt(python: Path, *words: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[Any]:
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "STUBWRIGHT_CACHE_DIR": str(cwd / "cache")}
+    return subprocess.run(
+        [str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +100,54 @@ def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tup
     assert run(python, "-c", absent, *COMPILER, "redis", cwd=tmp_path) == "[]\n"
     path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
     assert run(python, "-c", USE, str(python), "-m", "weather_mcp", cwd=tmp_path, path=path) == "22.5\n"
+
+
+@pytest.fixture(scope="module")
+def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a light installation, by the list that the wheels themselves write where nothing else is."""
+    folder = tmp_path_factory.mktemp("light")
+    bare = environment(folder / "bare", folder / "nothing", *built)
+    printed = run(bare, "-m", "stubwright", "wheels", "--light", cwd=folder)
+    assert printed.splitlines()[2:] == ["wheels/light.txt"]
+    lines = (folder / "wheels" / "light.txt").read_text("utf-8").splitlines()
+    site = third_party.site(folder / "site", *(line for line in lines if not line.startswith("#")))
+    return environment(folder / "venv", site, *built)
+
+
+def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compiled: Path, tmp_path: Path) -> None:
+    modules = sorted({"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in light.LEFT_OUT)
+    absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
+    assert run(lightly, "-c", absent, *modules, cwd=tmp_path) == "[]\n"
+    path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
+
+    def stubwright(*words: str) -> str:
+        return run(lightly, "-m", "stubwright", *words, cwd=tmp_path, path=path)
+
+    server = ("--env", "PYTHONPATH", "--", str(lightly), "-m", "weather_mcp")
+    recorder = ("--", str(lightly), "-m", "stubwright", "record", "-o", "weather.jsonl", *server)
+    replayer = ("--", str(lightly), "-m", "stubwright", "replay", "weather.jsonl")
+    assert stubwright("lock", *server) == "contracts/weather.yaml: locked\n"
+    assert stubwright("verify") == "contracts/weather.yaml: unchanged\n"
+    assert "0 errors and 0 warnings in " in stubwright("test", "contracts/weather.yaml")
+    recorded = stubwright("call", "get_weather", "location=Paris", "--env", "PYTHONPATH", *recorder)
+    assert json.loads(recorded)["temperature"] == 22.5
+    assert stubwright("call", "get_weather", "location=Paris", *replayer) == recorded
+
+
+def test_a_light_installation_says_what_a_command_lacks(lightly: Path, compiled: Path, tmp_path: Path) -> None:
+    """Each command once whose first missing library is another one."""
+    for command, package in {
+        "generate specs/weather.yaml": "platformdirs",
+        "docs specs/weather.yaml -o pages": "platformdirs",
+        "completion bash": "shtab",
+        "new lending": "jinja2",
+    }.items():
+        done = attempt(lightly, "-m", "stubwright", *command.split(), cwd=compiled)
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"stubwright: this needs the package {package}; run pip install 'black>=")
+        assert f" '{package}>=" in line
+        assert "pyyaml" not in line
+        assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_the_compiler_needs_the_runtime_of_its_own_version(built: tuple[Path, Path]) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stubwright.compile import source
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -74,6 +72,8 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
     Raises:
         DocumentError: It cannot be read or parsed.
     """
+    from stubwright.compile import source  # which loads PyYAML: whoever catches these errors need not
+
     try:
         data = reader.read(path)
     except OSError as error:
