@@ -21,6 +21,8 @@ from stubwright.project import light
 
 COMPILER = ("black", "jinja2", "datamodel_code_generator", "stubwright")
 
+FOUND = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
+
 USE = """
 import asyncio, os, sys, weather_mcp
 
@@ -96,8 +98,7 @@ def test_both_wheels_compile_as_the_checkout_does(compiled: Path) -> None:
 def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tuple[Path, Path], tmp_path: Path) -> None:
     site = third_party.site(tmp_path / "site", "stubwright-runtime")
     python = environment(tmp_path / "venv", site, built[1])
-    absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
-    assert run(python, "-c", absent, *COMPILER, "redis", cwd=tmp_path) == "[]\n"
+    assert run(python, "-c", FOUND, *COMPILER, "redis", cwd=tmp_path) == "[]\n"
     path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
     assert run(python, "-c", USE, str(python), "-m", "weather_mcp", cwd=tmp_path, path=path) == "22.5\n"
 
@@ -110,28 +111,52 @@ def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
     printed = run(bare, "-m", "stubwright", "wheels", "--light", cwd=folder)
     assert printed.splitlines()[2:] == ["wheels/light.txt"]
     lines = (folder / "wheels" / "light.txt").read_text("utf-8").splitlines()
-    site = third_party.site(folder / "site", *(line for line in lines if not line.startswith("#")))
+    site = third_party.site(folder / "site", *lines[1:])
     return environment(folder / "venv", site, *built)
 
 
 def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compiled: Path, tmp_path: Path) -> None:
     modules = sorted({"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in light.LEFT_OUT)
-    absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
-    assert run(lightly, "-c", absent, *modules, cwd=tmp_path) == "[]\n"
+    assert run(lightly, "-c", FOUND, *modules, cwd=tmp_path) == "[]\n"
     path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
 
     def stubwright(*words: str) -> str:
         return run(lightly, "-m", "stubwright", *words, cwd=tmp_path, path=path)
 
     server = ("--env", "PYTHONPATH", "--", str(lightly), "-m", "weather_mcp")
-    recorder = ("--", str(lightly), "-m", "stubwright", "record", "-o", "weather.jsonl", *server)
-    replayer = ("--", str(lightly), "-m", "stubwright", "replay", "weather.jsonl")
     assert stubwright("lock", *server) == "contracts/weather.yaml: locked\n"
     assert stubwright("verify") == "contracts/weather.yaml: unchanged\n"
     assert "0 errors and 0 warnings in " in stubwright("test", "contracts/weather.yaml")
-    recorded = stubwright("call", "get_weather", "location=Paris", "--env", "PYTHONPATH", *recorder)
-    assert json.loads(recorded)["temperature"] == 22.5
-    assert stubwright("call", "get_weather", "location=Paris", *replayer) == recorded
+    assert record_and_replay(lightly, lightly, path, tmp_path) == 22.5
+
+
+def test_stdio_is_recorded_and_replayed_with_three_packages(
+    built: tuple[Path, Path], lightly: Path, compiled: Path, tmp_path: Path
+) -> None:
+    site = third_party.site(tmp_path / "site", "jsonschema-rs", "pydantic-core", "pyyaml")
+    python = environment(tmp_path / "venv", site, *built)
+    assert run(python, "-c", FOUND, "mcp", "mcp_types", "anyio", "pydantic", cwd=tmp_path) == "[]\n"
+    path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
+    assert record_and_replay(python, lightly, path, tmp_path) == 22.5
+
+
+def record_and_replay(python: Path, client: Path, path: str, folder: Path) -> float:
+    """Call a tool by way of a recorder, and of its replay, with the same result; a number in it."""
+    call = ("-m", "stubwright", "call", "get_weather", "location=Paris", "--env", "PYTHONPATH", "--", str(python))
+    server = ("--env", "PYTHONPATH", "--", str(client), "-m", "weather_mcp")
+    words = (*call, "-m", "stubwright", "record", "-o", "weather.jsonl", *server)
+    recorded = run(client, *words, cwd=folder, path=path)
+    replayed = run(client, *call, "-m", "stubwright", "replay", "weather.jsonl", cwd=folder, path=path)
+    assert replayed == recorded
+    return float(json.loads(recorded)["temperature"])
+
+
+def test_docs_ci_counts_what_is_installed(lightly: Path) -> None:
+    lines = (lightly.parents[2] / "wheels" / "light.txt").read_text("utf-8").splitlines()
+    needed = len({*third_party.closure(*lines[1:]), "stubwright", "stubwright-runtime"})
+    text = " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split())
+    assert f"installs {needed} distributions in place of {len(third_party.closure('stubwright'))}: " in text
+    assert f" {len(third_party.closure('mcp'))} of the {needed} are MCP's SDK" in text
 
 
 def test_a_light_installation_says_what_a_command_lacks(lightly: Path, compiled: Path, tmp_path: Path) -> None:
