@@ -151,6 +151,12 @@ def record_and_replay(python: Path, client: Path, path: str, folder: Path) -> fl
     return float(json.loads(recorded)["temperature"])
 
 
+@pytest.mark.parametrize("module", ["black.mode", "weather", ""])
+def test_what_is_installed_or_not_ours_is_not_explained(module: str) -> None:
+    """It is a bug, or the user's own module: its traceback says more."""
+    assert light.explain_missing(ModuleNotFoundError("no module", name=module)) is None
+
+
 def test_docs_ci_counts_what_is_installed(lightly: Path) -> None:
     lines = (lightly.parents[2] / "wheels" / "light.txt").read_text("utf-8").splitlines()
     needed = len({*third_party.closure(*lines[1:]), "stubwright", "stubwright-runtime"})
