@@ -72,7 +72,7 @@ def read(path: str, reader: Reader, parse: Callable[[str], tuple[Json, list[Prob
     Raises:
         DocumentError: It cannot be read or parsed.
     """
-    from stubwright.compile import source  # which loads PyYAML: whoever catches these errors need not
+    from stubwright.compile import source  # here, since commands that read nothing know the errors above
 
     try:
         data = reader.read(path)
