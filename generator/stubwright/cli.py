@@ -1,7 +1,8 @@
 """The command line and its exit codes; what each verb does is in `commands`.
 
 Exit status: 0 fine, also with warnings (`--strict` makes them count); 1 the input is wrong or the tree is stale; 2 the
-command line is wrong. Heavy modules are imported by the verb that needs them, so that `--help` costs little.
+command line is wrong, or needs a package that is not installed. Heavy modules are imported by the verb that needs
+them, so that `--help` costs little.
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ def run(argv: Sequence[str]) -> int:
         return verb(arguments)
     except UsageError as error:
         err(f"stubwright: {error}")
+        return 2
+    except ModuleNotFoundError as error:
+        from stubwright.project.light import explain_missing
+
+        explanation = explain_missing(error)
+        if explanation is None:
+            raise
+        err(f"stubwright: {explanation}")
         return 2
 
 

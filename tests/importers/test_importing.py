@@ -32,7 +32,7 @@ from packages import check, imported
 from processes import await_end, running
 from serving import Handling, asgi, served
 from stubwright.compile.syntax import yamlwriter
-from stubwright.importers import live, runners, servers
+from stubwright.importers import live, runners, servers, sources
 from stubwright.importers.listing import ServerListing
 
 CASES = Path(__file__).parents[1] / "imports"
@@ -187,13 +187,13 @@ ASKED = (
 
 @pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
 def test_tools_for_clients_that_can_more_are_listed_too(revision: str) -> None:
-    listed = live.read(live.Command([sys.executable, CHOOSY, "--silent"]), revision=revision)
+    listed = live.read(sources.Command([sys.executable, CHOOSY, "--silent"]), revision=revision)
     assert [tool["name"] for tool in listed.sections["tools"]] == ["all", "sample", "form", "url", "roots"]
     assert (listed.revision, listed.notes) == (revision, ())
 
 
 def test_a_server_that_asks_is_declined_and_that_is_told(tmp_path: Path) -> None:
-    listed = live.read(live.Command([sys.executable, CHOOSY]), revision="2025-11-25")
+    listed = live.read(sources.Command([sys.executable, CHOOSY]), revision="2025-11-25")
     assert {tool["description"] for tool in listed.sections["tools"]} == {"decline, decline, 0 roots, -1"}
     assert listed.notes == (ASKED,)
     done = stubwright("import", "mcp", "--", sys.executable, CHOOSY, cwd=tmp_path)
@@ -236,7 +236,7 @@ def test_a_server_that_breaks_down_is_told(script: dict[str, Any], said: str, tm
 def test_a_command_that_is_still_fetched_has_time_to_start(tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps({**HELLO, "tools/list": {"tools": [TOOL]}}))
     server = [sys.executable, SCRIPTED, str(tmp_path / "script.json")]
-    slow = live.Command(["sh", "-c", 'sleep 2; exec "$@"', "sh", *server])
+    slow = sources.Command(["sh", "-c", 'sleep 2; exec "$@"', "sh", *server])
     told: list[float] = []
     begun = time.monotonic()
     listed = live.read(slow, 1.5, starting=30, started=lambda: told.append(time.monotonic() - begun))

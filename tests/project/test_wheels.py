@@ -1,4 +1,4 @@
-"""The wheels of the compiler and of the runtime, together and the runtime alone, outside the checkout."""
+"""The wheels of the compiler and of the runtime, together, lightly and the runtime alone, outside the checkout."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from conftest import ROOT
 import third_party
 import wheels
 from stubwright import __version__
+from stubwright.project import light
 
 COMPILER = ("black", "jinja2", "datamodel_code_generator", "stubwright")
+
+FOUND = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
 
 USE = """
 import asyncio, os, sys, weather_mcp
@@ -49,12 +52,16 @@ def environment(folder: Path, site: Path, *built: Path) -> Path:
 
 
 def run(python: Path, *words: str, cwd: Path, path: str = "") -> str:
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "STUBWRIGHT_CACHE_DIR": str(cwd / "cache")}
-    done: subprocess.CompletedProcess[Any] = subprocess.run(
-        [str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = attempt(python, *words, cwd=cwd, path=path)
     assert done.returncode == 0, done.stdout + done.stderr
     return str(done.stdout)
+
+
+def attempt(python: Path, *words: str, cwd: Path, path: str = "") -> subprocess.CompletedProcess[Any]:
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "STUBWRIGHT_CACHE_DIR": str(cwd / "cache")}
+    return subprocess.run(
+        [str(python), *words], cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +98,87 @@ def test_both_wheels_compile_as_the_checkout_does(compiled: Path) -> None:
 def test_a_server_and_a_client_need_the_runtime_alone(compiled: Path, built: tuple[Path, Path], tmp_path: Path) -> None:
     site = third_party.site(tmp_path / "site", "stubwright-runtime")
     python = environment(tmp_path / "venv", site, built[1])
-    absent = "import importlib.util as u, sys; print([name for name in sys.argv[1:] if u.find_spec(name)])"
-    assert run(python, "-c", absent, *COMPILER, "redis", cwd=tmp_path) == "[]\n"
+    assert run(python, "-c", FOUND, *COMPILER, "redis", cwd=tmp_path) == "[]\n"
     path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
     assert run(python, "-c", USE, str(python), "-m", "weather_mcp", cwd=tmp_path, path=path) == "22.5\n"
+
+
+@pytest.fixture(scope="module")
+def lightly(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of a light installation, by the list that the wheels themselves write where nothing else is."""
+    folder = tmp_path_factory.mktemp("light")
+    bare = environment(folder / "bare", folder / "nothing", *built)
+    printed = run(bare, "-m", "stubwright", "wheels", "--light", cwd=folder)
+    assert printed.splitlines()[2:] == ["wheels/light.txt"]
+    lines = (folder / "wheels" / "light.txt").read_text("utf-8").splitlines()
+    site = third_party.site(folder / "site", *lines[1:])
+    return environment(folder / "venv", site, *built)
+
+
+def test_servers_of_others_are_judged_without_the_compiler(lightly: Path, compiled: Path, tmp_path: Path) -> None:
+    modules = sorted({"markdown-it-py": "markdown_it"}.get(name, name.replace("-", "_")) for name in light.LEFT_OUT)
+    assert run(lightly, "-c", FOUND, *modules, cwd=tmp_path) == "[]\n"
+    path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
+
+    def stubwright(*words: str) -> str:
+        return run(lightly, "-m", "stubwright", *words, cwd=tmp_path, path=path)
+
+    server = ("--env", "PYTHONPATH", "--", str(lightly), "-m", "weather_mcp")
+    assert stubwright("lock", *server) == "contracts/weather.yaml: locked\n"
+    assert stubwright("verify") == "contracts/weather.yaml: unchanged\n"
+    assert "0 errors and 0 warnings in " in stubwright("test", "contracts/weather.yaml")
+    assert record_and_replay(lightly, lightly, path, tmp_path) == 22.5
+
+
+def test_stdio_is_recorded_and_replayed_with_three_packages(
+    built: tuple[Path, Path], lightly: Path, compiled: Path, tmp_path: Path
+) -> None:
+    site = third_party.site(tmp_path / "site", "jsonschema-rs", "pydantic-core", "pyyaml")
+    python = environment(tmp_path / "venv", site, *built)
+    assert run(python, "-c", FOUND, "mcp", "mcp_types", "anyio", "pydantic", cwd=tmp_path) == "[]\n"
+    path = os.pathsep.join([str(compiled / "generated"), str(compiled)])
+    assert record_and_replay(python, lightly, path, tmp_path) == 22.5
+
+
+def record_and_replay(python: Path, client: Path, path: str, folder: Path) -> float:
+    """Call a tool by way of a recorder, and of its replay, with the same result; a number in it."""
+    call = ("-m", "stubwright", "call", "get_weather", "location=Paris", "--env", "PYTHONPATH", "--", str(python))
+    server = ("--env", "PYTHONPATH", "--", str(client), "-m", "weather_mcp")
+    words = (*call, "-m", "stubwright", "record", "-o", "weather.jsonl", *server)
+    recorded = run(client, *words, cwd=folder, path=path)
+    replayed = run(client, *call, "-m", "stubwright", "replay", "weather.jsonl", cwd=folder, path=path)
+    assert replayed == recorded
+    return float(json.loads(recorded)["temperature"])
+
+
+@pytest.mark.parametrize("module", ["black.mode", "weather", ""])
+def test_what_is_installed_or_not_ours_is_not_explained(module: str) -> None:
+    """It is a bug, or the user's own module: its traceback says more."""
+    assert light.explain_missing(ModuleNotFoundError("no module", name=module)) is None
+
+
+def test_docs_ci_counts_what_is_installed(lightly: Path) -> None:
+    lines = (lightly.parents[2] / "wheels" / "light.txt").read_text("utf-8").splitlines()
+    needed = len({*third_party.closure(*lines[1:]), "stubwright", "stubwright-runtime"})
+    text = " ".join((ROOT / "docs" / "ci.md").read_text("utf-8").split())
+    assert f"installs {needed} distributions in place of {len(third_party.closure('stubwright'))}: " in text
+    assert f" {len(third_party.closure('mcp'))} of the {needed} are MCP's SDK" in text
+
+
+def test_a_light_installation_says_what_a_command_lacks(lightly: Path, compiled: Path, tmp_path: Path) -> None:
+    """Each command once whose first missing library is another one."""
+    for command, package in {
+        "generate specs/weather.yaml": "platformdirs",
+        "docs specs/weather.yaml -o pages": "platformdirs",
+        "completion bash": "shtab",
+        "new lending": "jinja2",
+    }.items():
+        done = attempt(lightly, "-m", "stubwright", *command.split(), cwd=compiled)
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"stubwright: this needs the package {package}; run pip install 'black>=")
+        assert f" '{package}>=" in line
+        assert "pyyaml" not in line
+        assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_the_compiler_needs_the_runtime_of_its_own_version(built: tuple[Path, Path]) -> None:

@@ -16,18 +16,25 @@ def add(verbs: Any) -> None:
     wheels = verbs.add_parser("wheels", help="write the wheels of the runtime and of stubwright itself")
     wheels.add_argument("-o", "--output", metavar="DIR", default="wheels", help="where to (default: wheels)")
     wheels.add_argument("--runtime-only", action="store_true", help="only stubwright-runtime, which servers need")
+    wheels.add_argument(
+        "--light",
+        action="store_true",
+        help="also write light.txt: what lock, verify, test, record and replay require, without the compiler",
+    )
     wheels.set_defaults(verb=_wheels)
 
 
 def _wheels(arguments: argparse.Namespace) -> int:
     from importlib.metadata import PackageNotFoundError
 
-    from stubwright.project import wheels
+    from stubwright.project import light, wheels
 
     folder = Path(arguments.output)
     try:
         for path in wheels.write(folder, runtime_only=arguments.runtime_only):
             out(f"{path.as_posix()}\n")
+        if arguments.light:
+            out(f"{light.write_requirements(folder).as_posix()}\n")
     except PackageNotFoundError as error:
         err(f"stubwright: {error.name} is not installed, so that there is nothing to make its wheel of")
         return 1

@@ -29,7 +29,7 @@ from stubwright_runtime.schema.validation import Validator
 from stubwright_runtime.values.terminal import to_one_line
 
 if TYPE_CHECKING:
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
 
 _TRIES: Final = 100
 """Calls that are made to find a smaller one that fails as well."""

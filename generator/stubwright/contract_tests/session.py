@@ -16,7 +16,8 @@ from mcp.shared.inbound import mcp_param_headers, x_mcp_header_map
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError, Result
-from stubwright.importers.live import STARTING, Connection, Source, UnreachableError, open_connection
+from stubwright.importers.live import STARTING, Connection, UnreachableError, open_connection
+from stubwright.importers.sources import Source
 from stubwright_runtime.client.core.connect_errors import ConnectError
 from stubwright_runtime.mcp.vocabulary import TOOLS
 

@@ -12,9 +12,8 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import mcp
@@ -39,6 +38,7 @@ from stubwright import __version__
 from stubwright.importers.declining import CAPABILITIES, Declining
 from stubwright.importers.listing import ServerListing
 from stubwright.importers.reading import SourceError
+from stubwright.importers.sources import Command, Source
 from stubwright_runtime.client.core.connect_errors import ConnectError, Forbidden, ServerExited, Unauthorized
 from stubwright_runtime.client.core.environment import describe_withheld
 from stubwright_runtime.client.features.list_pages import EndlessError, follow_pages
@@ -78,38 +78,6 @@ class UnreachableError(SourceError):
     """The server cannot be queried; the message says why, for people."""
 
     names_source = True
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A server on standard input and output: the command that starts it, and variables beside the few it gets."""
-
-    words: Sequence[str]
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def label(self) -> str:
-        """What people call it."""
-        return to_one_line(self.words[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A server over Streamable HTTP: its URL, and headers for each request."""
-
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def label(self) -> str:
-        """What people call it, without what may be secret: user, password, query."""
-        parts = urlsplit(self.url)
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        port = f":{parts.port}" if parts.port else ""
-        return to_one_line(f"{parts.scheme}://{host}{port}{parts.path}")
-
-
-Source: TypeAlias = Command | Endpoint
 
 
 def read(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import os
 import pickle
 import sys
 from http.server import BaseHTTPRequestHandler
@@ -14,6 +15,7 @@ from typing import Any, Final
 import mcp
 import mcp_types
 import pytest
+from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS, get_default_environment
 
 from answers import answering, say, say_result
 from stubwright_runtime.client.core.binding import Binding
@@ -27,7 +29,7 @@ from stubwright_runtime.client.core.connect_errors import (
     Unauthorized,
     Unreachable,
 )
-from stubwright_runtime.client.core.environment import describe_withheld, find_withheld
+from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 from stubwright_runtime.package import Package, Tool
 
 pytestmark = pytest.mark.anyio
@@ -304,6 +306,14 @@ ENVIRONMENT: Final = {
     "PWD",
     "A B_KEY",
 }
+
+
+def test_a_command_gets_what_the_sdk_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*DEFAULT_INHERITED_ENV_VARS, "API_KEY"):
+        monkeypatch.setenv(name, f"of {name}")
+    monkeypatch.setenv("SHELL", "() { echo; }")
+    assert select_inherited(os.environ) == get_default_environment()
+    assert len(select_inherited(os.environ)) == len(DEFAULT_INHERITED_ENV_VARS) - 1
 
 
 @pytest.mark.parametrize(

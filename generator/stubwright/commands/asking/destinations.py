@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from stubwright import ir
     from stubwright.commands.shared.console import Printer
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 
@@ -51,7 +51,7 @@ class Destination:
     @property
     def source(self) -> Source:
         """The same for those who read lists."""
-        from stubwright.importers.live import Command, Endpoint
+        from stubwright.importers.sources import Command, Endpoint
 
         if self.url is not None:
             return Endpoint(self.url, self.headers or {})
@@ -113,7 +113,7 @@ def of(
 
 
 def _of_source(source: Source) -> Destination:
-    from stubwright.importers.live import Endpoint
+    from stubwright.importers.sources import Endpoint
 
     if isinstance(source, Endpoint):
         return Destination(source.label, url=source.url, headers=source.headers)

@@ -8,7 +8,7 @@ from stubwright.commands.shared import servers
 from stubwright.commands.shared.console import UsageError
 from stubwright.compile import source
 from stubwright.compile.syntax.positions import Lines
-from stubwright.importers import live
+from stubwright.importers import sources
 from stubwright.importers.reading import DocumentError, SourceError
 from stubwright.project.clients import entries
 from stubwright.project.clients.jsonc import UnfitError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
     from stubwright.project.clients.entries import Server
 
 
@@ -41,9 +41,9 @@ def find_source(server: Server, arguments: argparse.Namespace) -> Source:
     """Return where a server of a configuration is. Raises UsageError, which shows no value."""
     if server.command:
         started = servers.start(server.command, arguments)
-        return live.Command(started.words, {**started.environment, **server.variables})
+        return sources.Command(started.words, {**started.environment, **server.variables})
     headers = dict(map(servers.check_header, server.headers.items()))
     try:
-        return live.Endpoint(servers.check_url(server.url), headers)
+        return sources.Endpoint(servers.check_url(server.url), headers)
     except UsageError:
         raise UsageError("its URL is not one over http or https") from None  # which may hold a secret

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.importers.contracts.contract import Contract
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
 
 
 class UnaskedError(SourceError):
@@ -64,7 +64,7 @@ def find_targets(
 
 def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, str]) -> Target:
     """Return the server that a contract names, with these headers and variables. Raises UnaskedError."""
-    from stubwright.importers import live
+    from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
     from stubwright.importers.runners import select_variables
 
@@ -83,14 +83,14 @@ def _find(contract: Contract, headers: Mapping[str, str], given: Mapping[str, st
             raise UnaskedError(f"its server needs the variable `{name}`: set it, or pass it with --env {name}=VALUE")
     if location.command:
         words = [secrets.put_values(word, variables) for word in location.command]
-        return _make_target(contract, live.Command(words, {**select_variables(os.environ), **variables}), variables)
+        return _make_target(contract, sources.Command(words, {**select_variables(os.environ), **variables}), variables)
     passed = {name.lower() for name in headers}
     for name in location.headers:
         if name.lower() not in passed:
             option = "--token TOKEN" if name.lower() == "authorization" else f'--header "{name}: VALUE"'
             raise UnaskedError(f"its server needs the header `{name}`: pass it with {option}")
     address = servers.check_url(secrets.put_values(location.url, variables))
-    return _make_target(contract, live.Endpoint(address, headers), variables)
+    return _make_target(contract, sources.Endpoint(address, headers), variables)
 
 
 def _make_target(contract: Contract, source: Source, variables: Mapping[str, str]) -> Target:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.contracts.locations import Location
     from stubwright.importers.listing import ServerListing
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
 
 
 class LeakError(SourceError):
@@ -77,10 +77,10 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
         variables: What its user named: the variables of its command, and others that its command or URL was made of.
         name: What the user's configuration calls it.
     """
-    from stubwright.importers import live
+    from stubwright.importers import sources
     from stubwright.importers.contracts.locations import Location
 
-    if isinstance(source, live.Command):
+    if isinstance(source, sources.Command):
         location = Location.of_command(source.words, variables)
     else:
         location = Location.of_url(source.url, source.headers, variables)
@@ -90,10 +90,10 @@ def from_source(source: Source, variables: Mapping[str, str], name: str = "") ->
 
 def list_secrets(source: Source, variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the secrets that a server gets, each after its name for people."""
-    from stubwright.importers import live
+    from stubwright.importers import sources
     from stubwright.importers.contracts import secrets
 
-    if isinstance(source, live.Command):
+    if isinstance(source, sources.Command):
         return tuple(secrets.list_values("", {}, variables))
     return tuple(secrets.list_values(source.url, source.headers, variables))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stubwright.commands.contracts.targets import Target
     from stubwright.commands.shared.servers import CommandParser
     from stubwright.contract_tests.reports import Report
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
 
 _FAULTS: Final = 1
 _NO_ANSWER: Final = 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stubwright.commands.shared.servers import CommandParser
-    from stubwright.importers.live import Command, Endpoint
+    from stubwright.importers.sources import Command, Endpoint
     from stubwright.recording.redaction import Redactor
     from stubwright.recording.writing import Recorder
 
@@ -76,7 +76,7 @@ def add(verbs: Any) -> None:
 
 
 def _record(arguments: argparse.Namespace) -> int:
-    from stubwright.importers.live import Command
+    from stubwright.importers.sources import Command
 
     source = servers.of(arguments.url, arguments.command, arguments)
     if (arguments.http is None) != isinstance(source, Command):
@@ -99,7 +99,7 @@ def _write(
     tools: Mapping[str, Sequence[str]],
     arguments: argparse.Namespace,
 ) -> int:
-    from stubwright.importers.live import Command
+    from stubwright.importers.sources import Command
     from stubwright.project.files.appended import AppendedFile
     from stubwright.project.files.disk import Disk
     from stubwright.recording import lines
@@ -128,12 +128,10 @@ def _write(
 
 
 def _record_command(command: Command, recorder: Recorder) -> int:
-    from mcp.client.stdio import get_default_environment
-
     from stubwright.recording import stdio
-    from stubwright_runtime.client.core.environment import describe_withheld, find_withheld
+    from stubwright_runtime.client.core.environment import describe_withheld, find_withheld, select_inherited
 
-    environment = {**get_default_environment(), **command.environment}
+    environment = {**select_inherited(os.environ), **command.environment}
     try:
         status = stdio.run(command.words, environment, recorder)
     except (OSError, ValueError) as error:
@@ -197,7 +195,7 @@ def _make_redactor(
 def _locate(source: Command | Endpoint, variables: Mapping[str, str]) -> Mapping[str, Any]:
     """Return where the server is, without secrets."""
     from stubwright.importers.contracts.locations import Location
-    from stubwright.importers.live import Command
+    from stubwright.importers.sources import Command
 
     if isinstance(source, Command):
         return Location.of_command(source.words, variables).to_value()

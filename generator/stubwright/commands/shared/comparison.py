@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stubwright import ir
     from stubwright.compile.source import Document, Reader
     from stubwright.diagnostics import Diagnostic, Place
-    from stubwright.importers.live import Source
+    from stubwright.importers.sources import Source
 
 _GIT = "git:"
 _FORGIVEN = frozenset({"SW240", "SW241", "SW242"})
@@ -115,7 +115,7 @@ def read(given: str, other: str) -> Version:
     if given.startswith(_GIT):
         return _read_revision(given, other)
     if given.startswith(("http://", "https://")):
-        from stubwright.importers.live import Endpoint
+        from stubwright.importers.sources import Endpoint
 
         return live(Endpoint(given))
     from stubwright.project.files import disk

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stubwright.importers.acceptance import ImportResult
     from stubwright.importers.deadline import Deadline
     from stubwright.importers.listing import ServerListing
-    from stubwright.importers.live import Command, Source
+    from stubwright.importers.sources import Command, Source
 
 _BYTES: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -136,12 +136,13 @@ def manifest(
 
     def run_import() -> ImportResult:
         from stubwright.importers import live
+        from stubwright.importers.sources import Command
 
         listing = live.read(
             source,
             deadline.seconds,
             arguments.max_bytes or live.MAX_BYTES,
-            starting=live.STARTING if isinstance(source, live.Command) and not arguments.timeout else None,
+            starting=live.STARTING if isinstance(source, Command) and not arguments.timeout else None,
             started=deadline.restart,
         )
         with deadline.enforce():
@@ -167,15 +168,15 @@ def of(url: str | None, command: Sequence[str] | None, arguments: argparse.Names
         return start(command, arguments)
     if arguments.env:
         raise UsageError("--env is for a command; a URL has no environment")
-    from stubwright.importers.live import Endpoint
+    from stubwright.importers.sources import Endpoint
 
     return Endpoint(check_url(url or ""), headers)
 
 
 def start(command: Sequence[str], arguments: argparse.Namespace) -> Command:
     """Return a command with its variables: those that package runners need, and those of `--env`. Raises UsageError."""
-    from stubwright.importers.live import Command
     from stubwright.importers.runners import select_variables
+    from stubwright.importers.sources import Command
 
     return Command(command, {**select_variables(os.environ), **dict(map(variable, arguments.env))})
 

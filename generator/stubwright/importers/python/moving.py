@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stubwright.importers import live
+from stubwright.importers import live, sources
 from stubwright.importers.reading import SourceError
 from stubwright.project.moving import Old
 from stubwright_runtime.client.core.environment import describe_withheld
@@ -64,7 +64,7 @@ def read(source: Source, timeout: float, max_bytes: int) -> tuple[ServerListing,
         report = Path(folder) / "report.json"
         words = [*source.python, str(PROGRAM), str(source.file), source.name, str(report)]
         try:
-            listing = live.read(live.Command(words, source.environment), timeout, max_bytes)
+            listing = live.read(sources.Command(words, source.environment), timeout, max_bytes)
         except live.UnreachableError as error:
             if "did not answer" in str(error):
                 raise NotMovedError(

@@ -1,15 +1,37 @@
-"""The variables of our environment that a command did not get, and may have needed.
+"""The variables of our environment that a command gets, and those that it did not get and may have needed.
 
-Takes names and what the command wrote; gives names, and a sentence of them. Values are neither read nor shown.
+Takes the environment, and what a command wrote; gives the few variables that each command gets, and a sentence of
+names. Values are not shown.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence, Set
+
+_INHERITED: Final = (
+    (
+        "APPDATA",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PATHEXT",
+        "PROCESSOR_ARCHITECTURE",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "USERNAME",
+        "USERPROFILE",
+    )
+    if os.name == "nt"
+    else ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+)
+"""What the clients of MCP's SDKs pass on; a test compares it with the SDK's, which costs too much to load for it."""
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NEEDED: Final = re.compile(
@@ -22,6 +44,12 @@ _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{2,}|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 """A name that, in a text, is hardly meant as a word of the language."""
 
 _SHOWN: Final = 5
+
+
+def select_inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that any command gets, without functions of the shell, which could run code in it."""
+    found = {name: environment[name] for name in _INHERITED if name in environment}
+    return {name: value for name, value in found.items() if not value.startswith("()")}
 
 
 def find_withheld(ours: Iterable[str], passed: Set[str], lines: Iterable[str], *, at_start: bool) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from ...observability.logs import log
 from ...values.terminal import to_one_line
-from ..core.environment import find_withheld
+from ..core.environment import find_withheld, select_inherited
 from .bounds import Bound, Bounds, TooLargeError
 from .standard_error import StandardError
 
@@ -88,7 +88,7 @@ class ProcessTransport(AbstractAsyncContextManager["TransportStreams", None]):
         from mcp.client import stdio
 
         server = self._server
-        environment = stdio.get_default_environment() | (server.env or {})
+        environment = select_inherited(os.environ) | (server.env or {})
         self._passed = environment.keys()
         try:
             self._process = await stdio._create_platform_compatible_process(

@@ -1,0 +1,97 @@
+"""A light installation: that of a machine that asks servers and compiles nothing.
+
+Takes the metadata of what is installed; writes the requirements of such a machine, and says what to install if a
+command needs more than is there. It installs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from stubwright.project.files import disk
+from stubwright.project.wheels import COMPILER, RUNTIME
+
+FILE: Final = "light.txt"
+"""The requirements, as installers read them with `-r`."""
+
+LEFT_OUT: Final = frozenset(
+    {
+        "black",
+        "datamodel-code-generator",
+        "filelock",
+        "jinja2",
+        "markdown-it-py",
+        "markupsafe",
+        "packaging",
+        "platformdirs",
+        "shtab",
+        "tomlkit",
+        "watchfiles",
+    }
+)
+"""What `lock`, `verify`, `test`, `record` and `replay` do without, unless they start the server of a manifest."""
+
+_DISTRIBUTIONS: Final = {"jwt": "pyjwt", "markdown_it": "markdown-it-py", "yaml": "pyyaml"}
+"""Distributions whose module is not called as they are."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def list_requirements() -> list[str]:
+    """Return the requirements of a light installation, sorted, without stubwright and its runtime themselves.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: One of the two is not installed as a distribution.
+    """
+    wanted = {*_read_requirements(COMPILER), *_read_requirements(RUNTIME)}
+    return sorted(line for line in wanted if _find_name(line) not in {*LEFT_OUT, RUNTIME})
+
+
+def write_requirements(folder: Path) -> Path:
+    """Write the requirements of a light installation into a folder, which is there, and return the path.
+
+    Raises:
+        importlib.metadata.PackageNotFoundError: stubwright or its runtime is not installed as a distribution.
+        OSError: The file cannot be written.
+    """
+    lines = ["# What `lock`, `verify`, `test`, `record` and `replay` need; `stubwright wheels --light` writes it."]
+    path = folder / FILE
+    disk.write(path, "".join(f"{line}\n" for line in [*lines, *list_requirements()]).encode())
+    return path
+
+
+def explain_missing(error: ModuleNotFoundError) -> str | None:
+    """Return what to install for a module that was not found, in one line; None if stubwright does not require it."""
+    module = (error.name or "").partition(".")[0]
+    distribution = _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+    try:
+        wanted = sorted({*_read_requirements(COMPILER), *_read_requirements(RUNTIME)})
+    except metadata.PackageNotFoundError:
+        return None
+    missing = [line for line in wanted if not _is_installed(_find_name(line))]
+    if distribution not in map(_find_name, missing):
+        return None
+    return f"this needs the package {distribution}; run pip install {' '.join(map(shlex.quote, missing))}"
+
+
+def _read_requirements(distribution: str) -> Iterator[str]:
+    """Yield the requirements of a distribution, without those of its extras."""
+    yield from (line for line in metadata.requires(distribution) or () if "extra ==" not in line)
+
+
+def _find_name(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    return found[0].lower() if found else ""
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
