@@ -424,9 +424,9 @@ def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None
     done = move(folder, "old/talks.py")
     told = [line for line in done.stdout.splitlines() if line.startswith("  - `")]
     through = "only logs, progress and questions get through to the caller"
+    old = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones"
     assert told == [
-        "  - `book`: `elicit`: as before, only asks callers up to MCP 2025-11-25, and fails for newer ones; use "
-        "questions under `ask`",
+        f"  - `book`: `elicit`: {old}; use questions under `ask`",
         f"  - `ponder`, `browse`: `session`: of the connection between both servers; {through}",
         f"  - `follow`: passes its Context on, which was not followed: {through}",
         "  - `describe`: `headers`: there is no HTTP request; use `ctx.principal`",

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 ALL: Final = "*"
 """Stands for uses that cannot be read, as `program.py` says."""
 
+OF_REQUEST: Final = frozenset({"get_state", "set_state", "delete_state"})
+"""What FastMCP 2 keeps for one request, so that it moves; later it is the connection's."""
+
 _LOGS: Final = frozenset({"debug", "info", "warning", "error", "log"})
 
 _QUESTIONS: Final = frozenset({"elicit", "elicit_url", "sample", "sample_step", "list_roots"})
@@ -42,7 +45,7 @@ _OWN: Final = "that of the new server, and not of its caller"
 
 _CHANGED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("client_id", "session_id"), (_SAME_FOR_ALL, "`ctx.principal`")),
-    **dict.fromkeys(("get_state", "set_state", "delete_state"), (_SAME_FOR_ALL, "a state handle")),
+    **dict.fromkeys(sorted(OF_REQUEST), (_SAME_FOR_ALL, "a state handle")),
     **dict.fromkeys(
         ("headers", "get_http_request", "get_http_headers", "get_access_token"), (_NO_HTTP, "`ctx.principal`")
     ),

@@ -126,7 +126,10 @@ _LEFT: Final = (
 def _make_old(source: Source, said: Mapping[str, Any], listing: ServerListing) -> Old:
     is_shared = said["prefix"] == sys.prefix  # what `stubwright dev` runs in
     left = [*_LEFT]
-    uses = {name: contexts.judge(names) for name, names in said["contexts"].items()}
+    is_fastmcp = said["distribution"] == "fastmcp"
+    major, minor, *_ = said["version"].split(".")
+    same = contexts.OF_REQUEST if is_fastmcp and int(major) == 2 else frozenset[str]()
+    uses = {name: contexts.judge({*names} - same) for name, names in said["contexts"].items()}
     tools: dict[str, list[str]] = {}
     for name, each in uses.items():
         for note in each.notes:
@@ -140,10 +143,8 @@ def _make_old(source: Source, said: Mapping[str, Any], listing: ServerListing) -
         left.append("its authentication: declare `auth` in the manifest")
     if listing.capabilities.get("completions") is not None:
         left.append("its completions: declare `complete` in the manifest")
-    is_fastmcp = said["distribution"] == "fastmcp"
     needed = ""
     if is_shared and is_fastmcp:
-        major, minor, *_ = said["version"].split(".")
         needed = f"fastmcp>={major}.{minor},<{int(major) + 1}"
     return Old(
         source.file,

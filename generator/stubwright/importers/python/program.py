@@ -129,7 +129,7 @@ def _is_protected(server: Any) -> bool:
 
 def _list_uses(holder: Any) -> list[str] | None:
     """Return what a tool's function uses of its request, by the names of `Context`; None if it takes nothing of it."""
-    function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
+    function = _get_function(holder)
     names = {each.name for each in _list_parameters(function) if _is_context(each)}
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -146,6 +146,15 @@ def _list_uses(holder: Any) -> list[str] | None:
     if any(id(node) not in attributes for node in loads):
         uses.add(_ALL)
     return sorted(uses) if uses or names else None
+
+
+def _get_function(holder: Any) -> Any:
+    """Return the function of a tool, resource or prompt as it was written."""
+    function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
+    if getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp."):  # which hides its parameters
+        inner = inspect.getclosurevars(function).nonlocals.get("fn", function)
+        return inspect.unwrap(inner) if callable(inner) else function
+    return function
 
 
 def _list_elsewhere(server: Any) -> Iterable[str]:
