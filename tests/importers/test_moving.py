@@ -206,6 +206,13 @@ async def work(name: str, ctx: Context) -> str:
 
 
 @mcp.tool()
+async def chatter(ctx: Context) -> None:
+    for number in range(100_000):
+        await ctx.info("chatter")
+        await asyncio.sleep(0)
+
+
+@mcp.tool()
 async def book(ctx: Context) -> str:
     answer = await ctx.elicit("How many?", Seats)
     return f"{answer.action} {answer.data.count}" if answer.action == "accept" else answer.action
@@ -280,7 +287,8 @@ async def answer(client, name, arguments):
 async def ask(mode):
     said = {"log": [], "other": [], "answers": []}
     async def log(params):
-        said["log"].append([params.level, params.data, params.logger])
+        if params.data != "chatter":
+            said["log"].append([params.level, params.data, params.logger])
     async def other(params):
         said["other"].append(params.data)
     answering = dict(elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=list_roots)
@@ -291,6 +299,9 @@ async def ask(mode):
         async with anyio.create_task_group() as group:
             group.start_soon(one.call_tool, "work", {"name": "a"})
             group.start_soon(two.call_tool, "work", {"name": "b"})
+        with anyio.move_on_after(0.2):
+            await one.call_tool("chatter", {})
+        await two.call_tool("work", {"name": "c"})
         for name, arguments in CALLS:
             said["answers"].append(await answer(one, name, arguments))
         said["refused"] = await answer(two, "book", {})
@@ -407,14 +418,14 @@ def test_what_functions_say_and_ask_reaches_the_caller(folder: Path, is_shared: 
     said = talk("legacy")
     of_one = [["info", "a begins", None], ["warning", {"name": "a"}, "bench"]]
     assert said["log"] == [*of_one, ["error", "from below", None]], "`debug` was not asked for"
-    assert said["other"] == ["b begins", {"name": "b"}]
+    assert said["other"] == ["b begins", {"name": "b"}, "c begins", {"name": "c"}]
     assert said["answers"] == ["accept 3", "about tea", ["file:///home"], "followed", "None"]
     assert said["refused"] == "This needs a client with the capability 'elicitation'"
     assert said["read"] == "now"
 
     said = talk("2026-07-28")
     assert said["log"] == [of_one[0], of_one[1], ["debug", "a ends", None], ["error", "from below", None]]
-    assert said["other"] == ["b begins", {"name": "b"}]
+    assert said["other"] == ["b begins", {"name": "b"}, "c begins", {"name": "c"}]
     why = "Its function asks in the middle of a call, which MCP 2026-07-28 does not have."
     assert said["answers"] == [why, why, why, "followed", "None"]
 
