@@ -10,7 +10,7 @@ CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi \
+.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi moved \
 	docs site generate clean
 
 # What users install, without the developers' tools.
@@ -111,6 +111,10 @@ conformance: .venv/ready
 # Prism, a mock that others wrote, judges the requests of imported APIs; a row of each document. Needs npx and the corpus.
 openapi: .venv/ready
 	STUBWRIGHT_WHOLE_OPENAPI=1 $(BIN)/pytest -n 2 -rP tests/peers/test_prism.py
+
+# The table in docs/importing.md: public servers, before and after `new --from python`. Needs a package index.
+moved: .venv/ready
+	$(BIN)/pytest -n 2 -rP -m long tests/peers/test_moved_servers.py
 
 lint: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)

@@ -120,7 +120,7 @@ if __name__ == "__main__":
 '''
 
 COMPARED = """
-import json, os, sys
+import importlib, json, os, sys
 from pathlib import Path
 
 import anyio
@@ -174,8 +174,143 @@ async def ask(old):
     print(json.dumps(answers))
 
 
-from books import mcp as server
+sys.path.append(os.path.join(sys.argv[1], *sys.argv[2].split(".")[:-1]))
+server = importlib.import_module(sys.argv[2]).mcp
 anyio.run(ask, mcp.Client(server))
+"""
+
+TALKING = """
+from __future__ import annotations
+
+import asyncio
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp_types import SamplingMessage, TextContent
+from pydantic import BaseModel
+
+mcp = MCPServer("talks")
+
+
+class Seats(BaseModel):
+    count: int
+
+
+@mcp.tool()
+async def work(name: str, ctx: Context) -> str:
+    await ctx.info(f"{name} begins")
+    await ctx.report_progress(1, 2)
+    await asyncio.sleep(0.05)
+    await ctx.log("warning", {"name": name}, logger_name="bench")
+    await ctx.debug(f"{name} ends")
+    return name
+
+
+@mcp.tool()
+async def chatter(ctx: Context) -> None:
+    for number in range(100_000):
+        await ctx.info("chatter")
+        await asyncio.sleep(0)
+
+
+@mcp.tool()
+async def book(ctx: Context) -> str:
+    answer = await ctx.elicit("How many?", Seats)
+    return f"{answer.action} {answer.data.count}" if answer.action == "accept" else answer.action
+
+
+@mcp.tool()
+async def ponder(subject: str, ctx: Context) -> str:
+    text = TextContent(type="text", text=subject)
+    message = await ctx.session.create_message(messages=[SamplingMessage(role="user", content=text)], max_tokens=9)
+    return message.content.text
+
+
+@mcp.tool()
+async def browse(ctx: Context) -> list[str]:
+    return [str(root.uri) for root in (await ctx.session.list_roots()).roots]
+
+
+@mcp.tool()
+async def follow(ctx: Context) -> str:
+    return await helper(ctx)
+
+
+async def helper(ctx: Context) -> str:
+    await ctx.error("from below")
+    return ctx.request_id and "followed"
+
+
+@mcp.tool()
+def describe(ctx: Context) -> str:
+    return str(ctx.headers)
+
+
+@mcp.resource("talks://{place}")
+async def there(place: str, ctx: Context) -> str:
+    await ctx.info("to nobody")
+    return place
+"""
+
+TALKED = """
+import json, sys
+
+import anyio
+import mcp
+import mcp_types as types
+
+from moved_mcp import build_server
+from moved_server.handlers import Moved
+
+
+async def elicit(context, params):
+    assert params.requested_schema["properties"]["count"]["type"] == "integer"
+    return types.ElicitResult(action="accept", content={"count": 3})
+
+
+async def sample(context, params):
+    said = types.TextContent(type="text", text=f"about {params.messages[0].content.text}")
+    return types.CreateMessageResult(role="assistant", content=said, model="m")
+
+
+async def list_roots(context):
+    return types.ListRootsResult(roots=[types.Root(uri="file:///home")])
+
+
+async def answer(client, name, arguments):
+    try:
+        result = await client.call_tool(name, arguments)
+    except mcp.MCPError as error:  # as the SDK passes on what a question's answer was
+        return error.message
+    return result.structured_content["result"]
+
+
+async def ask(mode):
+    said = {"log": [], "other": [], "answers": []}
+    async def log(params):
+        if params.data != "chatter":
+            said["log"].append([params.level, params.data, params.logger])
+    async def other(params):
+        said["other"].append(params.data)
+    answering = dict(elicitation_callback=elicit, sampling_callback=sample, list_roots_callback=list_roots)
+    server = build_server(Moved())
+    opened = mcp.Client(server, mode=mode, logging_callback=log, log_level="debug", **answering)
+    # An application has one server for all; its callers share the old one.
+    async with opened as one, mcp.Client(server, mode=mode, logging_callback=other, log_level="info") as two:
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.call_tool, "work", {"name": "a"})
+            group.start_soon(two.call_tool, "work", {"name": "b"})
+        with anyio.move_on_after(0.2):
+            await one.call_tool("chatter", {})
+        await two.call_tool("work", {"name": "c"})
+        for name, arguments in CALLS:
+            said["answers"].append(await answer(one, name, arguments))
+        said["refused"] = await answer(two, "book", {})
+        said["read"] = (await one.read_resource("talks://now")).contents[0].text
+    print(json.dumps(said))
+
+
+CALLS = [("book", {}), ("ponder", {"subject": "tea"}), ("browse", {}), ("follow", {}), ("describe", {})]
+anyio.run(ask, sys.argv[1])
 """
 
 
@@ -193,10 +328,14 @@ def move(folder: Path, source: str = "old/books.py:mcp", *options: str, python: 
     return stubwright("new", "moved", "--from", "python", source, "--yes", *options, "--", python, cwd=folder)
 
 
-def compare(folder: Path) -> dict[str, Any]:
+TOP = "from pydantic import BaseModel\n"
+NEAR = f"{TOP}import near  # beside the file, as a program's folder is on its path\n"
+
+
+def compare(folder: Path, module: str = "books") -> dict[str, Any]:
     """Return what the old server and the new one answer."""
     path = [folder / "moved", folder / "moved" / "generated"]
-    asked = forked.python(["-c", COMPARED, str(folder / "old")], folder, path)
+    asked = forked.python(["-c", COMPARED, str(folder / "old"), module], folder, path)
     assert asked.returncode == 0, asked.stderr
     answers: dict[str, Any] = json.loads(asked.stdout.splitlines()[-1])
     return answers
@@ -231,7 +370,7 @@ def test_the_new_server_answers_as_the_old_one_did(folder: Path, mypy: list[str]
         "books 1.2 (MCP 2026-07-28): 7 tools, 1 resource, 1 resource template, 1 prompt",
     ]
     assert "in the process of the new server" in done.stdout
-    assert "  - `read_slowly`: progress is passed on;" in done.stdout
+    assert "`read_slowly`" not in done.stdout, "its progress moves, and it uses nothing else"
     answers = compare(folder)
     assert len(answers["new"]) == 13
     assert answers["new"] == answers["old"]
@@ -261,6 +400,52 @@ def test_a_server_of_another_environment_answers_from_its_own_process(folder: Pa
     assert answers["progress"] == [[1, 3, "page 1"], [2, 3, "page 2"], [3, 3, "page 3"]]
     assert not answers["is_shared"]
     assert find_mistyped(folder, mypy) == ""
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_what_functions_say_and_ask_reaches_the_caller(folder: Path, is_shared: bool, mypy: list[str]) -> None:
+    (folder / "old" / "talks.py").write_text(TALKING)
+    done = move(folder, "old/talks.py", python=sys.executable if is_shared else foreign_python(folder))
+    assert done.returncode == 0, done.stderr
+    assert find_mistyped(folder, mypy) == ""
+    path = [folder / "moved", folder / "moved" / "generated"]
+
+    def talk(mode: str) -> Any:
+        asked = forked.python(["-c", TALKED, mode], folder, path)
+        assert asked.returncode == 0, asked.stderr
+        return json.loads(asked.stdout)
+
+    said = talk("legacy")
+    of_one = [["info", "a begins", None], ["warning", {"name": "a"}, "bench"]]
+    assert said["log"] == [*of_one, ["error", "from below", None]], "`debug` was not asked for"
+    assert said["other"] == ["b begins", {"name": "b"}, "c begins", {"name": "c"}]
+    assert said["answers"] == ["accept 3", "about tea", ["file:///home"], "followed", "None"]
+    assert said["refused"] == "This needs a client with the capability 'elicitation'"
+    assert said["read"] == "now"
+
+    said = talk("2026-07-28")
+    assert said["log"] == [of_one[0], of_one[1], ["debug", "a ends", None], ["error", "from below", None]]
+    assert said["other"] == ["b begins", {"name": "b"}, "c begins", {"name": "c"}]
+    why = "Its function asks in the middle of a call, which MCP 2026-07-28 does not have."
+    assert said["answers"] == [why, why, why, "followed", "None"]
+
+
+def test_what_changes_for_functions_with_a_context_is_said(folder: Path) -> None:
+    (folder / "old" / "talks.py").write_text(TALKING)
+    done = move(folder, "old/talks.py")
+    told = [line for line in done.stdout.splitlines() if line.startswith("  - `")]
+    through = "only logs, progress and questions get through to the caller"
+    old = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones"
+    assert told == [
+        f"  - `book`: `elicit`: {old}; use questions under `ask`",
+        f"  - `ponder`, `browse`: `session`: of the connection between both servers; {through}",
+        f"  - `follow`: passes its Context on, which was not followed: {through}",
+        "  - `describe`: `headers`: there is no HTTP request; use `ctx.principal`",
+        "  - `there`: a resource or prompt, which logs to the server's own log, and cannot ask",
+    ]
+    handlers = (folder / "moved" / "moved_server" / "handlers.py").read_text()
+    assert "        # `headers`: there is no HTTP request; use `ctx.principal`\n        return" in handlers
+    assert "-> Reply[WorkOutput]:\n        return" in handlers, "a function that only logs moves as it is"
 
 
 def test_a_missing_resource_stays_missing(folder: Path) -> None:
@@ -410,7 +595,33 @@ def test_a_name_that_hides_the_old_file_is_refused(folder: Path) -> None:
     (folder / "old" / "books.py").rename(folder / "old" / "moved_server.py")
     done = move(folder, "old/moved_server.py:mcp")
     assert done.returncode == 1
-    assert "`moved_server.py` has the name of a package of the new server: choose another NAME" in done.stderr
+    assert "`moved_server.py` imports or is `moved_server`, as a package of the new server is called" in done.stderr
+
+
+def test_a_name_that_hides_what_the_old_file_imports_is_refused(folder: Path) -> None:
+    (folder / "old" / "moved_mcp.py").touch()
+    (folder / "old" / "books.py").write_text(
+        f"import moved_mcp\n{BOOKS.replace('from __future__ import annotations', '')}"
+    )
+    done = move(folder)
+    assert done.returncode == 1
+    assert "`books.py` imports or is `moved_mcp`, as a package of the new server is called" in done.stderr
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_file_in_a_package_moves_with_its_relative_imports(folder: Path, is_shared: bool) -> None:
+    package = folder / "old" / "library" / "desk"
+    package.mkdir(parents=True)
+    for each in (package, package.parent):
+        (each / "__init__.py").touch()
+    (package / "books.py").write_text(BOOKS.replace("from shelf import", "from ..shelf import").replace(TOP, NEAR))
+    (package / "near.py").write_text("")
+    (folder / "old" / "shelf.py").rename(package.parent / "shelf.py")
+    python = sys.executable if is_shared else foreign_python(folder)
+    done = move(folder, "old/library/desk/books.py", python=python)
+    assert done.returncode == 0, done.stderr
+    answers = compare(folder, "library.desk.books")
+    assert answers["new"] == answers["old"]
 
 
 @pytest.mark.parametrize(("typed", "is_made"), [("y", True), ("n", False)])

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import os
 import shlex
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.codegen.source.literals import comment, literal
 from stubwright.pycode import Code, Name, code, join
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from stubwright.codegen.surface import HandlerMethod
+
+
+_WIDTH: Final = 108
+"""How long a line of a comment in a method is, so that it fits with its indentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +31,48 @@ class Old:
 
     Attributes:
         file: The file, as an absolute path.
-        name: Its name there.
+        root: The folder that its module is imported from, which is above its packages.
+        module: The module's name, as `import` takes it.
+        name: The object's name there.
+        loaded: The packages and modules that the file's process has loaded, without what is in packages.
         python: The command that starts its Python; None if that is ours, so that both run in one process.
         is_fastmcp: Whether it is of FastMCP's own distribution, and not of the SDK.
         requirement: What has to be installed beside the SDK; may be empty.
-        contexts: The names of the tools whose functions take a `Context`.
+        notes: By the names of tools, what changes for a function that takes a `Context`; empty if nothing does.
+        speaking: The names of the tools that may log or ask.
+        asks: Whether any may ask.
         left: What does not move, for people.
     """
 
     file: Path
+    root: Path
+    module: str
     name: str
+    loaded: frozenset[str]
     python: tuple[str, ...] | None
     is_fastmcp: bool
     requirement: str
-    contexts: frozenset[str]
+    notes: Mapping[str, tuple[str, ...]]
+    speaking: frozenset[str]
+    asks: bool
     left: tuple[str, ...]
 
     def values(self, folder: Path) -> dict[str, Any]:
         """Return what the template of its module needs, in a project in `folder`."""
         try:
-            file = Path(os.path.relpath(self.file, folder.resolve()))
+            root = Path(os.path.relpath(self.root, folder.resolve()))
         except ValueError:  # on another drive
-            file = self.file
+            root = self.root
         return {
-            "old_file": literal(file.as_posix()),
+            "old_root": literal(root.as_posix()),
+            "old_module": literal(self.module),
+            "old_folder": literal(self.file.parent.relative_to(self.root).as_posix()),
             "old_name": Name(self.name),
             "old_python": None if self.python is None else literal(tuple(self.python)),
             "is_fastmcp": self.is_fastmcp,
+            "speaking": literal(tuple(sorted(self.speaking))) if self.speaking else None,
+            "speaker": code("_CALLER.get()" if self.python is None else "self._speaker"),
+            "asks": self.asks,
         }
 
     def next_steps(self) -> str:
@@ -92,9 +114,11 @@ def body(method: HandlerMethod, old: Old) -> Body:
     return Body(
         code("Reply[{}]", method.result.text),
         code("return await self._old.{}({})", code("call" if has_schema else "content"), join(", ", arguments)),
-        (comment(_CONTEXT),) if method.key in old.contexts else (),
+        tuple(_comment(old.notes.get(method.key, ()))),
         frozenset({"Reply"}),
     )
 
 
-_CONTEXT = "The function takes a Context: its progress is passed on, its log messages and questions are not."
+def _comment(notes: Iterable[str]) -> Iterator[Code]:
+    for note in notes:
+        yield from (comment(line) for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  "))

@@ -164,8 +164,11 @@ def _fill(name: str, slug: str, target: Path, origin: Origin | None, wheel: whee
     templates.filters |= {"json": _json, "quoted": _quoted}
     old = origin.old if origin is not None else None
     if old is not None:
-        if old.file.stem in (module, values["package"]):
-            raise ScaffoldError(f"`{old.file.name}` has the name of a package of the new server: choose another NAME")
+        for taken in sorted(old.loaded.intersection((module, values["package"]))):
+            raise ScaffoldError(
+                f"`{old.file.name}` imports or is `{taken}`, as a package of the new server is called: choose another "
+                "NAME"
+            )
         values |= {"moved": True, **old.values(target)}
         files[f"{module}/old.py"] = "old.py"
     staged = Path(tempfile.mkdtemp(prefix="stubwright-"))

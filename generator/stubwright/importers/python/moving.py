@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.importers import live, sources
+from stubwright.importers.python import contexts
 from stubwright.importers.reading import SourceError
 from stubwright.project.moving import Old
 from stubwright_runtime.client.core.environment import describe_withheld
@@ -77,7 +78,10 @@ def read(source: Source, timeout: float, max_bytes: int) -> tuple[ServerListing,
             raise NotMovedError(_describe(source, said)) from error
         said = _read_report(report)
     if said is None or not any(listing.sections.values()):
-        raise NotMovedError(f"`{source.label}` has no tools, resources or prompts, so that there is nothing to move")
+        raise NotMovedError(
+            f"`{source.label}` has no tools, resources or prompts, so that there is nothing to move; if a function "
+            "adds them, move a file that imports the server and calls that function"
+        )
     return listing, _make_old(source, said, listing)
 
 
@@ -122,26 +126,41 @@ _LEFT: Final = (
 def _make_old(source: Source, said: Mapping[str, Any], listing: ServerListing) -> Old:
     is_shared = said["prefix"] == sys.prefix  # what `stubwright dev` runs in
     left = [*_LEFT]
-    if said["contexts"]:
-        names = ", ".join(f"`{to_one_line(name)}`" for name in said["contexts"])
+    is_fastmcp = said["distribution"] == "fastmcp"
+    major, minor, *_ = said["version"].split(".")
+    same = contexts.OF_REQUEST if is_fastmcp and int(major) == 2 else frozenset[str]()
+    uses = {name: contexts.judge({*names} - same) for name, names in said["contexts"].items()}
+    tools: dict[str, list[str]] = {}
+    for name, each in uses.items():
+        for note in each.notes:
+            tools.setdefault(note, []).append(name)
+    left += [f"{_quote(names)}: {to_one_line(note)}" for note, names in tools.items()]
+    if said["elsewhere"]:
         left.append(
-            f"{names}: progress is passed on; what their Context logs is not, and questions (elicit, sample) fail"
+            f"{_quote(said['elsewhere'])}: a resource or prompt, which logs to the server's own log, and cannot ask"
         )
     if said["protected"]:
         left.append("its authentication: declare `auth` in the manifest")
     if listing.capabilities.get("completions") is not None:
         left.append("its completions: declare `complete` in the manifest")
-    is_fastmcp = said["distribution"] == "fastmcp"
     needed = ""
     if is_shared and is_fastmcp:
-        major, minor, *_ = said["version"].split(".")
         needed = f"fastmcp>={major}.{minor},<{int(major) + 1}"
     return Old(
         source.file,
+        Path(said["root"]),
+        said["module"],
         said["name"],
+        frozenset(said["loaded"]),
         None if is_shared else tuple(source.python),
         is_fastmcp,
         needed,
-        frozenset(said["contexts"]),
+        {name: each.notes for name, each in uses.items()},
+        frozenset(name for name, each in uses.items() if each.logs or each.asks),
+        any(each.asks for each in uses.values()),
         tuple(left),
     )
+
+
+def _quote(names: Sequence[str]) -> str:
+    return ", ".join(f"`{to_one_line(name)}`" for name in names)

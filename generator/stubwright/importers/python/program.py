@@ -8,12 +8,15 @@ error.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import importlib
 import inspect
 import json
+import re
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -27,6 +30,12 @@ _KINDS = {
 }
 """The classes of servers, each with the distribution that it is from."""
 
+_FROM_REQUEST = ("get_context", "get_http_request", "get_http_headers", "get_access_token")
+"""Functions of FastMCP that give what belongs to the request, without a parameter for it."""
+
+_ALL = "*"
+"""Stands for uses of a `Context` that cannot be read: it is passed on, or there is no source."""
+
 _USUAL = ("mcp", "server", "app")
 """The names that `fastmcp run` and `mcp run` look for."""
 
@@ -34,11 +43,14 @@ _USUAL = ("mcp", "server", "app")
 def main(file: str, name: str, report: str) -> None:
     """Serve the object, after what there is to say of it was written to `report`."""
     path = Path(file).resolve()
-    sys.path[0] = str(path.parent)
+    root, dotted = locate(path)
+    sys.path[0] = str(root)
+    if root != path.parent:
+        sys.path.append(str(path.parent))  # where modules are that a program in a package imports by their short names
     server = None
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            module = importlib.import_module(path.stem)
+            module = importlib.import_module(dotted)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is somebody else's
             said = {"raised": _format(error, path), "missing_key": _get_key(error)}
         else:
@@ -47,6 +59,16 @@ def main(file: str, name: str, report: str) -> None:
     if server is None:
         sys.exit(1)
     server.run(transport="stdio")
+
+
+def locate(path: Path) -> tuple[Path, str]:
+    """Return the folder that a file's module is imported from, above its packages, and the module's name."""
+    folder, names = path.parent, [path.stem]
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder, names = folder.parent, [folder.name, *names]
+    if path.stem == "__init__":
+        del names[-1]
+    return folder, ".".join(names)
 
 
 def _format(error: BaseException, path: Path) -> list[str]:
@@ -84,7 +106,11 @@ def _find(module: Any, path: Path, name: str) -> tuple[Any, dict[str, Any]]:
         "version": metadata.version(distribution),
         "sdk": metadata.version("mcp"),
         "prefix": sys.prefix,
-        "contexts": sorted(_list_contexts(server)),
+        "module": module.__name__,
+        "loaded": sorted({each.partition(".")[0] for each in sys.modules}),
+        "root": str(locate(path)[0]),
+        "contexts": {tool.name: uses for tool in _list_tools(server) if (uses := _list_uses(tool)) is not None},
+        "elsewhere": sorted(_list_elsewhere(server)),
         "protected": _is_protected(server),
     }
 
@@ -101,13 +127,57 @@ def _is_protected(server: Any) -> bool:
     return any(getattr(each, "auth", None) is not None for each in (server, getattr(server, "settings", None)))
 
 
-def _list_contexts(server: Any) -> Iterable[str]:
-    """Yield the names of the tools whose functions take a `Context`."""
-    for tool in _list_tools(server):
-        function = getattr(tool, "fn", None)
-        parameters = inspect.signature(function).parameters.values() if callable(function) else ()
-        if any("Context" in _name(parameter.annotation) for parameter in parameters):
-            yield tool.name
+def _list_uses(holder: Any) -> list[str] | None:
+    """Return what a tool's function uses of its request, by the names of `Context`; None if it takes nothing of it."""
+    function = _get_function(holder)
+    names = {each.name for each in _list_parameters(function) if _is_context(each)}
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):  # made by a program, a builtin, or an object that is called
+        return [_ALL] if names else None
+    uses = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
+            uses.add(node.attr)
+        elif isinstance(node, ast.Call) and (called := _name_called(node)) in _FROM_REQUEST:
+            uses.add(_ALL if called == "get_context" else called)
+    attributes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names]
+    if any(id(node) not in attributes for node in loads):
+        uses.add(_ALL)
+    return sorted(uses) if uses or names else None
+
+
+def _get_function(holder: Any) -> Any:
+    """Return the function of a tool, resource or prompt as it was written."""
+    function = inspect.unwrap(getattr(holder, "fn", None) or (lambda: None))
+    if getattr(function, "__globals__", {}).get("__name__", "").startswith("fastmcp."):  # which hides its parameters
+        inner = inspect.getclosurevars(function).nonlocals.get("fn", function)
+        return inspect.unwrap(inner) if callable(inner) else function
+    return function
+
+
+def _list_elsewhere(server: Any) -> Iterable[str]:
+    """Yield the names of resources, templates and prompts whose functions use something of their request."""
+    for holder in _list_others(server):
+        if _list_uses(holder):
+            yield str(getattr(holder, "name", None) or holder)
+
+
+def _list_parameters(function: Any) -> Iterable[inspect.Parameter]:
+    return inspect.signature(function).parameters.values() if callable(function) else ()
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    """Tell whether a parameter gets the `Context`: by its type, or as FastMCP's dependency."""
+    return (
+        re.search(r"Context\b", _name(parameter.annotation)) is not None
+        or "CurrentContext" in type(parameter.default).__name__
+    )
+
+
+def _name_called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
 
 
 def _name(annotation: object) -> str:
@@ -124,6 +194,14 @@ def _list_tools(server: Any) -> Iterable[Any]:
     else:
         tools = asyncio.run(server.list_tools())
     return list(tools.values()) if isinstance(tools, Mapping) else tools
+
+
+def _list_others(server: Any) -> Iterable[Any]:
+    """Return resources, templates and prompts with their functions."""
+    for manager, held in (("resource", "_resources"), ("resource", "_templates"), ("prompt", "_prompts")):
+        yield from getattr(getattr(server, f"_{manager}_manager", None), held, {}).values()
+    kept = getattr(getattr(server, "_local_provider", None), "_components", {})  # FastMCP 3 and later
+    yield from (each for key, each in kept.items() if not key.startswith("tool:"))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,119 @@
+"""What becomes of the things that a function gets from its `Context` when it moves, and what to write instead.
+
+Takes the names that `program.py` found in a function; gives the comments for its method, and what its module of the old
+server has to pass on. It reads no code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ALL: Final = "*"
+"""Stands for uses that cannot be read, as `program.py` says."""
+
+OF_REQUEST: Final = frozenset({"get_state", "set_state", "delete_state"})
+"""What FastMCP 2 keeps for one request, so that it moves; later it is the connection's."""
+
+_LOGS: Final = frozenset({"debug", "info", "warning", "error", "log"})
+
+_QUESTIONS: Final = frozenset({"elicit", "elicit_url", "sample", "sample_step", "list_roots"})
+
+_KEPT: Final = frozenset(
+    {
+        "report_progress",
+        "read_resource",
+        "get_prompt",
+        "list_resources",
+        "list_prompts",
+        "fastmcp",
+        "mcp_server",
+        "lifespan_context",
+        "request_id",
+        "origin_request_id",
+    }
+)
+"""What the old server gives by itself, as before; a request's id is its own, as before."""
+
+_SAME_FOR_ALL: Final = "the same for all callers, since the old server has one client, the new server"
+_NOT_TOLD: Final = "does not reach callers"
+_NO_HTTP: Final = "there is no HTTP request"
+_OWN: Final = "that of the new server, and not of its caller"
+
+_CHANGED: Final[Mapping[str, tuple[str, str]]] = {
+    **dict.fromkeys(("client_id", "session_id"), (_SAME_FOR_ALL, "`ctx.principal`")),
+    **dict.fromkeys(sorted(OF_REQUEST), (_SAME_FOR_ALL, "a state handle")),
+    **dict.fromkeys(
+        ("headers", "get_http_request", "get_http_headers", "get_access_token"), (_NO_HTTP, "`ctx.principal`")
+    ),
+    **dict.fromkeys(("client_capabilities", "client_supports_extension"), (_OWN, "`ctx.can`")),
+    **dict.fromkeys(("protocol_version", "transport"), (_OWN, "`ctx.revision`")),
+    **dict.fromkeys(("send_notification", "notify_resource_updated"), (_NOT_TOLD, "`ctx.resources.updated`")),
+    **dict.fromkeys(("notify_tools_changed", "send_tool_list_changed"), (_NOT_TOLD, "`ctx.tools.enable`")),
+    **dict.fromkeys(("notify_prompts_changed", "send_prompt_list_changed"), (_NOT_TOLD, "`ctx.prompts.enable`")),
+    **dict.fromkeys(("notify_resources_changed", "send_resource_list_changed"), (_NOT_TOLD, "`ctx.resources.enable`")),
+    **dict.fromkeys(
+        ("enable_components", "disable_components", "reset_visibility"), (_SAME_FOR_ALL, "`ctx.tools.enable`")
+    ),
+    **dict.fromkeys(("input_responses", "request_state"), ("not passed on", "questions under `ask`")),
+    **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), ("does nothing", "`ctx.release_stream`")),
+    **dict.fromkeys(("task_id", "is_background_task"), ("never set", "`ctx.task_id`")),
+}
+"""What changes, and what to use in a method: by the names of both kinds of `Context`, and of functions of FastMCP."""
+
+_RAW: Final = "of the connection between both servers; only logs, progress and questions get through to the caller"
+_UNREAD: Final = (
+    "passes its Context on, which was not followed: only logs, progress and questions get through to the caller"
+)
+_ASKS: Final = "as before, only asks callers up to MCP 2025-11-25, and fails for newer ones; use questions under `ask`"
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What one function gets from its `Context`.
+
+    Attributes:
+        logs: Whether it may log.
+        asks: Whether it may ask its caller something.
+        notes: What changes, each with what to write instead.
+    """
+
+    logs: bool
+    asks: bool
+    notes: tuple[str, ...]
+
+
+def judge(names: Iterable[str]) -> Uses:
+    """Return what becomes of a function that uses these names."""
+    used = sorted({*names})
+    is_open = any(name == ALL or name not in _KEPT | _LOGS | _QUESTIONS | _CHANGED.keys() for name in used)
+    notes: dict[str, list[str]] = {}
+    for name in used:
+        if (note := _describe(name)) is not None:
+            notes.setdefault(note, []).append(name)
+    return Uses(
+        is_open or not _LOGS.isdisjoint(used),
+        is_open or not _QUESTIONS.isdisjoint(used),
+        tuple(_join(names, note) for note, names in notes.items()),
+    )
+
+
+def _describe(name: str) -> str | None:
+    """Return what becomes of one name; None if nothing does."""
+    if name in _KEPT or name in _LOGS:
+        return None
+    if name == ALL:
+        return _UNREAD
+    if name in _QUESTIONS:
+        return _ASKS
+    if name in _CHANGED:
+        reason, instead = _CHANGED[name]
+        return f"{reason}; use {instead}"
+    return _RAW
+
+
+def _join(names: Iterable[str], note: str) -> str:
+    return note if note == _UNREAD else f"{', '.join(f'`{name}`' for name in names)}: {note}"
