@@ -13,110 +13,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from public_servers import NotInstalledError, Server, find_isolation, furnish, run
+
 STUBWRIGHT = Path(sys.executable).with_name("stubwright")
 LIMITS = ("--budget", "40s", "--cases", "20")
-INSTALLING = 240
-"""Seconds to install a server."""
-
 TESTING = 240
 """Seconds to start, test and stop it."""
-
-NO_NETWORK = ("unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh")
-
-
-class NotInstalledError(Exception):
-    """A package that cannot be installed here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A server.
-
-    Attributes:
-        registry: Where its package comes from, `npm` or `PyPI`.
-        package: The package.
-        version: Its version.
-        arguments: What follows the program on the command line.
-        program: The program, if it is not called after the package.
-        writes: Whether tools are called that do not say that they only read: they stay in their folder.
-        beside: A requirement of PyPI without which it does not start any more.
-        deadline: The seconds for each answer.
-    """
-
-    registry: str
-    package: str
-    version: str
-    arguments: Sequence[str] = ()
-    program: str = ""
-    writes: bool = False
-    beside: str = ""
-    deadline: int = 10
-
-    @property
-    def command(self) -> str:
-        """The command with which anybody can start it."""
-        package = f"{self.package}@{self.version}"
-        if self.registry == "npm":
-            return " ".join(["npx -y", package, *self.arguments])
-        options = f"--with '{self.beside}' " if self.beside else ""
-        program = f"--from {package} {self.program}" if self.program else package
-        return " ".join([f"uvx {options}{program}", *self.arguments])
-
-    def install(self, folder: Path) -> Path:
-        """Install it below a folder, unless it is there, and return its program. Raises NotInstalledError."""
-        home = folder / f"{self.package.replace('/', '-')}-{self.version}"
-        if self.registry == "npm":
-            command = [
-                "npm",
-                "install",
-                "--silent",
-                "--no-audit",
-                "--no-fund",
-                "--ignore-scripts",
-                "--prefix",
-                str(home),
-            ]
-            steps = [[*command, f"{self.package}@{self.version}"]]
-            programs = home / "node_modules" / ".bin"
-        else:
-            uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv" / "bin" / "uv")
-            python = str(home / "bin" / "python")
-            requirement = f"{self.package}=={self.version}"
-            steps = [
-                [uv, "venv", "--quiet", "--python", sys.executable, str(home)],
-                [
-                    uv,
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--python",
-                    python,
-                    requirement,
-                    *([self.beside] if self.beside else []),
-                ],
-            ]
-            programs = home / "bin"
-        program = programs / (self.program or self.package.rpartition("/")[2])
-        if not program.exists():
-            home.mkdir(parents=True, exist_ok=True)
-            for step in steps:
-                _run(step, INSTALLING)
-        if not program.exists():
-            raise NotInstalledError(
-                f"no program {program.name}, but {sorted(path.name for path in programs.glob('*'))}"
-            )
-        return program
 
 
 SERVERS = (
@@ -268,11 +177,11 @@ def _test(server: Server, folder: Path) -> dict[str, Any]:
         program = server.install(folder)
         with tempfile.TemporaryDirectory() as temporary:
             home = Path(temporary)
-            _furnish(home)
+            furnish(home)
             command = [str(STUBWRIGHT), "test", "--format", "json", "--deadline", f"{server.deadline}s", *LIMITS]
             command += ["--allow-writes"] if server.writes else []
             command += ["--", str(program), *server.arguments]
-            done = _run([*_find_isolation(), *command], TESTING, home, statuses=(0, 1, 3))
+            done = run([*find_isolation(), *command], TESTING, home, statuses=(0, 1, 3))
     except NotInstalledError as error:
         return {"problem": str(error)}
     report: dict[str, Any] = json.loads(done)["servers"][0]
@@ -280,38 +189,6 @@ def _test(server: Server, folder: Path) -> dict[str, Any]:
         if fault["call"]:
             fault["call"] = f"{fault['call'].rpartition(' -- ')[0]} -- {server.command}"
     return report
-
-
-def _furnish(home: Path) -> None:
-    """Make what servers are about: a folder of notes, and a git repository."""
-    notes = home / "notes"
-    notes.mkdir()
-    (notes / "first.txt").write_text("one\ntwo\n")
-    repository = home / "repository"
-    git = ["git", "-C", str(repository), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
-    _run(["git", "init", "--quiet", "--initial-branch", "main", str(repository)], 60)
-    for number in ("one", "two"):
-        (repository / "file.txt").write_text(f"{number}\n")
-        _run([*git, "add", "."], 60)
-        _run([*git, "commit", "--quiet", "--message", number], 60)
-
-
-def _find_isolation() -> Sequence[str]:
-    """Return what goes before a command to take its network away; nothing where that is not allowed."""
-    is_able = shutil.which("unshare") and subprocess.run([*NO_NETWORK, "true"], capture_output=True).returncode == 0
-    return NO_NETWORK if is_able else ()
-
-
-def _run(command: Sequence[str], seconds: float, home: Path | None = None, statuses: Sequence[int] = (0,)) -> str:
-    """Return what a command prints. Raises NotInstalledError if it fails or takes too long."""
-    variables = {"PATH": os.environ["PATH"], "HOME": str(home)} if home else dict(os.environ)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=home, env=variables)
-    except subprocess.TimeoutExpired:
-        raise NotInstalledError(f"{command[0]} took more than {seconds:g} s") from None
-    if done.returncode not in statuses:
-        raise NotInstalledError(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-    return done.stdout
 
 
 if __name__ == "__main__":

@@ -381,3 +381,23 @@ def test_the_first_proof_is_tried_and_no_more_than_its_effort_allows() -> None:
     assert not proofs.covers(wide, wide)
     assert proofs.find_rejected(narrow, wide) == ()
     assert ProofMemory(1).find_rejected(narrow, wide) != ()
+
+
+TEXTS: Json = {"type": "array", "items": {"type": "string"}}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("is_added", [False, True])
+def test_a_property_that_a_reference_leads_to_is_added_or_gone(
+    direction: Literal["input", "output"], is_added: bool
+) -> None:
+    """Each schema is whole, but one with this edit alone has a reference that leads nowhere."""
+    linked = {"staged": TEXTS, "rest": {"$ref": "#/properties/staged"}}
+    pair = [
+        {"type": "object", "additionalProperties": False, "properties": properties}
+        for properties in (linked, {"rest": {**TEXTS, "maxItems": 3}, "kept": TEXTS})
+    ]
+    old, new = pair[::-1] if is_added else pair
+    changes = compare(old, new, direction)
+    assert find_worst_impact(changes) == "breaking"
+    assert any("staged" in change.subject for change in changes)

@@ -112,15 +112,19 @@ class SchemaComparison:
             change = self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact)
             return replace(change, words=edit.words)
         edited = Judge(edit.edited, self.new_formats)
-        if fits or self._fits(base, edited):
+        # an edit that removes what a `$ref` elsewhere leads to cannot be made by itself
+        is_possible = not edited.is_broken
+        if fits or (is_possible and self._fits(base, edited)):
             impact = "compatible"
             help_ = None
             if edit.code in ("SW532", "SW533") and self.direction == "input":
                 impact, help_ = "may break", "old calls stay valid, but nothing reads the property any more"
             return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, impact, why=help_)
-        hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
-        example = self._find_example(original, [edited, new], hints)
-        if example is None and others is not None:
+        example = None
+        if is_possible:
+            hints = [*self._find_hints(base, edited), *self._find_hints(original, new), edit.edited, base.schema]
+            example = self._find_example(original, [edited, new], hints)
+        if example is None and others is not None and not others.is_broken:
             if self._fits(others, new):
                 return self._change(edit.code, edit.where, edit.message, edit.old, edit.new, "compatible")
             example = self._find_step(original, others, new)

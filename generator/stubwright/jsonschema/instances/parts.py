@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from stubwright.diagnostics import Place
 from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import local
-from stubwright.jsonschema.references import Folder, Local, Outline, at
+from stubwright.jsonschema.references import Broken, Folder, Local, Outline, at
 from stubwright_runtime.schema.validation import compile_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from stubwright.ir import Formats, Json
+    from stubwright.jsonschema.references import Reference
     from stubwright_runtime.schema.numbers import CompiledSchema
 
 AT: Final = "\0at"
@@ -50,14 +51,22 @@ class Judge:
     @cached_property
     def targets(self) -> Mapping[str, Json]:
         """What each reference in the schema leads to, by its text."""
-        if not isinstance(self.schema, dict):
-            return {}
-        outline = Outline(Place(""), self.schema, self.dialect, Folder("", {}))
         return {
             reference.text: at(self.schema, reference.target.pointer)
-            for reference in outline.references
+            for reference in self._references
             if isinstance(reference.target, Local)
         }
+
+    @cached_property
+    def is_broken(self) -> bool:
+        """Tell whether a reference in the schema leads nowhere, so that no validator takes it."""
+        return any(isinstance(reference.target, Broken) for reference in self._references)
+
+    @cached_property
+    def _references(self) -> Sequence[Reference]:
+        if not isinstance(self.schema, dict):
+            return ()
+        return Outline(Place(""), self.schema, self.dialect, Folder("", {})).references
 
     @cached_property
     def _validator(self) -> CompiledSchema:
