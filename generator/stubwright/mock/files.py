@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from stubwright.mock.names import MANIFEST
-from stubwright.project import freshness
-from stubwright.project.files import layout
-from stubwright.project.files.disk import Disk
 
 if TYPE_CHECKING:
     from stubwright import ir
@@ -46,6 +43,10 @@ def find_generated(manifest: str, target: Target) -> MockFiles | None:
         manifest: Its path.
         target: Where its package goes.
     """
+    from stubwright.project import freshness  # what answers without a project needs no cache of one
+    from stubwright.project.files import layout
+    from stubwright.project.files.disk import Disk
+
     name = layout.relative(manifest, target.folder)
     found = freshness.made(Disk(), target.folder, name, target.option, _is_needed)
     if found is None or not any(path.endswith(f"/{_SERVER}") for path in found):
