@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _PARAMETER: Final = "contract_check"
 _MARK: Final = (
-    "contract(target, *, tools, cases, seed, allow_writes, deadline, budget, strict): test an MCP server, by a "
+    "contract(target, *, tools, cases, seed, allow_writes, probe, deadline, budget, strict): test an MCP server, by a "
     "manifest, a contract, a URL or a command as a list, with a test for each check of `stubwright test`"
 )
-_OPTIONS: Final = ("cases", "seed", "deadline", "budget")
+_OPTIONS: Final = ("cases", "seed", "probe", "deadline", "budget")
 _FLAGS: Final = ("allow_writes", "strict")
 _SHOWN: Final = 2_000
 """Characters of what stubwright says if it does not test the server."""
@@ -75,7 +75,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         runs = pyfuncitem.config.stash[_RUNS]
         if words not in runs:
             runs[words] = _run(words, pyfuncitem.config)
-        _judge(pyfuncitem, check, runs[words], is_strict=mark.kwargs.get("strict", False))
+        _judge(pyfuncitem, check, words, runs[words], is_strict=mark.kwargs.get("strict", False))
     return result
 
 
@@ -117,9 +117,9 @@ def _run(words: Sequence[str], config: pytest.Config) -> _Run:
     return _Run(report, report.get("problem", ""))
 
 
-def _judge(item: pytest.Function, check: Check, run: _Run, *, is_strict: bool) -> None:
+def _judge(item: pytest.Function, check: Check, words: Sequence[str], run: _Run, *, is_strict: bool) -> None:
     """Fail or skip a test, unless the server passes the check."""
-    from stubwright.contract_tests.checks import OF_CALLS
+    from stubwright.contract_tests.checks import OF_CALLS, OF_PROBES
 
     if run.problem:
         pytest.fail(f"the server was not tested: {run.problem}", pytrace=False)
@@ -135,6 +135,8 @@ def _judge(item: pytest.Function, check: Check, run: _Run, *, is_strict: bool) -
         pytest.fail(f"the rest was not tested: {report['away']}", pytrace=False)
     if check.since > report["revision"]:
         pytest.skip(f"MCP {report['revision']} has no such rule")
+    if check in OF_PROBES and not any(word.startswith("--probe=") for word in words):
+        pytest.skip("no probe is given")
     if check in OF_CALLS and not any(tool["valid"] + tool["invalid"] for tool in report["tools"]):
         reasons = {tool["skipped"] for tool in report["tools"]}
         pytest.skip(f"no tool was called: {'; '.join(sorted(filter(None, reasons))) or 'there is none'}")

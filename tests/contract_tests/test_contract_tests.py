@@ -130,6 +130,44 @@ def test_the_printed_line_shows_the_fault_again(tmp_path: Path) -> None:
     assert done.stderr.startswith("Traceback (most recent call last)")
 
 
+def test_hints_are_compared_with_what_calls_change(tmp_path: Path) -> None:
+    tools = ("shown", "sneaky", "again", "good")
+    status, report = run(tmp_path, "--probe", "shown {}", "--allow-writes", "--cases", "30", tools=tools)
+    assert status == 1
+    faults = {fault["check"]: (fault["tool"], fault["arguments"], fault["message"]) for fault in report["faults"]}
+    words = "`shown` shows something else"
+    assert faults["read-only-changes-nothing"] == ("sneaky", {"number": 21}, f"after this call, {words}")
+    again = ("again", {"number": 0}, f"after the same call once more, {words}")
+    assert faults["idempotent-changes-nothing-more"] == again
+    _, report = run(tmp_path, "--allow-writes", "--cases", "30", tools=tools)
+    assert not {fault["check"] for fault in report["faults"]} & {"read-only-changes-nothing"}
+
+
+@pytest.mark.parametrize(
+    ("probe", "words"),
+    [
+        ("fresh", "--probe: `fresh` answers otherwise each time, so that it shows no change"),
+        ("shwn", "--probe: there is no tool `shwn`; did you mean `shown`?"),
+        ('shown {"a": 1}', "--probe: `shown` fails with these arguments, so that it shows nothing"),
+        ("shown [1]", "argument --probe: write the name of a tool, and its arguments as a JSON object"),
+        ("shown {", "argument --probe: the arguments of `shown` are not JSON: "),
+    ],
+)
+def test_a_probe_that_shows_nothing_is_a_mistake_of_the_command_line(probe: str, words: str, tmp_path: Path) -> None:
+    done = stubwright("test", "--probe", probe, "--", *FAULTY, "shown", "fresh", cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_server_goes_on_after_a_call_is_cancelled(tmp_path: Path) -> None:
+    status, report = run(tmp_path, "--cases", "4", tools=("deaf",))
+    assert status == 1
+    [fault] = [fault for fault in report["faults"] if fault["check"] == "goes-on-after-cancelling"]
+    assert fault["tool"] == "deaf"
+    assert "sent after a call was cancelled, has no answer: the server ended with exit status 3" in fault["message"]
+
+
 def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> None:
     _, report = run(tmp_path, tools=("erase", "good"))
     assert report["tools"][0]["skipped"] == "it does not say `readOnlyHint: true`; add --allow-writes to call it"

@@ -56,7 +56,7 @@ def start(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
 def test_each_check_is_a_test_and_a_failure_shows_the_fault_and_its_call(pytester: pytest.Pytester) -> None:
     write(pytester, "misfit")
     result = run(pytester, "-k", "not unknown-tool-is-refused")
-    result.assert_outcomes(passed=len(CHECKS) - 2, failed=1, deselected=1)
+    result.assert_outcomes(passed=len(CHECKS) - 4, failed=1, skipped=2, deselected=1)
     result.stdout.fnmatch_lines(
         [
             "*test_server?result-fits-output-schema?*",
@@ -73,6 +73,16 @@ def test_warnings_fail_with_strict_alone(pytester: pytest.Pytester) -> None:
     run(pytester, *chosen).assert_outcomes(passed=1, deselected=len(CHECKS) - 1)
     write(pytester, "good", options=", strict=True")
     run(pytester, *chosen).assert_outcomes(failed=1, deselected=len(CHECKS) - 1)
+
+
+def test_hints_are_checked_with_a_probe_alone(pytester: pytest.Pytester) -> None:
+    write(pytester, "good")
+    chosen = ("-rs", "-k", "read-only-changes-nothing")
+    result = run(pytester, *chosen)
+    result.assert_outcomes(skipped=1, deselected=len(CHECKS) - 1)
+    result.stdout.fnmatch_lines(["SKIPPED*no probe is given*"])
+    write(pytester, "good", options=", probe='good {\"number\": 1}'")
+    run(pytester, *chosen).assert_outcomes(passed=1, deselected=len(CHECKS) - 1)
 
 
 def test_checks_of_calls_are_skipped_if_no_tool_may_be_called(pytester: pytest.Pytester) -> None:
@@ -177,4 +187,4 @@ def test_nothing_of_the_compiler_is_imported_unless_the_mark_is_used(pytester: p
 
 def test_the_mark_is_registered_with_its_options(pytester: pytest.Pytester) -> None:
     result = run(pytester, "--markers")
-    result.stdout.fnmatch_lines(["@pytest.mark.contract(target, [*], tools, cases, seed, allow_writes, deadline, *"])
+    result.stdout.fnmatch_lines(["@pytest.mark.contract(target, [*], tools, cases, seed, allow_writes, probe, *"])

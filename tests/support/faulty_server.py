@@ -38,7 +38,15 @@ SCHEMAS: Final[dict[str, Any]] = {
     "erase": NUMBER,
     "absent": TEXT_ALONE,
     "offline": TEXT_ALONE,
+    "shown": {"type": "object", "additionalProperties": False},
+    "sneaky": NUMBER,
+    "again": NUMBER,
+    "fresh": {"type": "object", "additionalProperties": False},
+    "deaf": NUMBER,
 }
+KEPT: Final[list[int]] = []
+"""What `shown` shows: `sneaky` says that it only reads, and `again` that a second call adds nothing."""
+
 UNCHECKED: Final = ("loose", "absent", "offline")
 """Tools that do not look at their schemas."""
 
@@ -47,6 +55,8 @@ WIRE: Final = os.dup(1)
 
 def describe(name: str) -> types.Tool:
     hints = None if name == "erase" else types.ToolAnnotations(read_only_hint=True)
+    if name == "again":
+        hints = types.ToolAnnotations(idempotent_hint=True)
     output = COUNT if name in ("misfit", "good") else None
     return types.Tool(name=name, input_schema=SCHEMAS[name], output_schema=output, annotations=hints)
 
@@ -81,6 +91,14 @@ def call(name: str, arguments: dict[str, Any]) -> types.CallToolResult:
             return say(f"there is no text `{text}`", is_error=True)
         case "offline":
             raise MCPError(types.INTERNAL_ERROR, "the network is down")
+        case "shown":
+            return say(f"{len(KEPT)} kept")
+        case "fresh":
+            return say(str(time.perf_counter_ns()))
+        case "sneaky" if number > 20:
+            KEPT.append(number)
+        case "again":
+            KEPT.append(number)
         case "erase":
             Path("erased").touch()
     return say("done")
@@ -91,6 +109,11 @@ async def main(names: list[str]) -> None:
         return types.ListToolsResult(tools=[describe(name) for name in names])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name == "deaf":
+            try:
+                await anyio.sleep(0.6)
+            except anyio.get_cancelled_exc_class():
+                os._exit(3)
         return call(params.name, params.arguments or {})
 
     server = Server("faulty", version="1", on_list_tools=list_tools, on_call_tool=call_tool)

@@ -155,6 +155,25 @@ CONCURRENT: Final = Check(
     "stubwright's own",
 )
 
+CANCELLED: Final = Check(
+    "goes-on-after-cancelling",
+    "error",
+    "a server whose call was cancelled answers the next request",
+    "MCP 2025-11-25, basic/utilities/cancellation, Error Handling",
+)
+READ_ONLY: Final = Check(
+    "read-only-changes-nothing",
+    "error",
+    "a call of a tool that says `readOnlyHint: true` changes nothing that `--probe` shows",
+    "MCP 2025-11-25, schema, ToolAnnotations",
+)
+IDEMPOTENT: Final = Check(
+    "idempotent-changes-nothing-more",
+    "error",
+    "a second call like the first, of a tool that says `idempotentHint: true`, changes nothing that `--probe` shows",
+    "MCP 2025-11-25, schema, ToolAnnotations",
+)
+
 CHECKS: Final = (
     SURVIVES,
     IN_TIME,
@@ -176,6 +195,9 @@ CHECKS: Final = (
     UNKNOWN_CURSOR,
     UNKNOWN_METHOD,
     CONCURRENT,
+    CANCELLED,
+    READ_ONLY,
+    IDEMPOTENT,
 )
 """All checks, in the order of reports."""
 
@@ -189,8 +211,12 @@ OF_CALLS: Final = (
     TOOL_ERROR,
     SAYS_WHAT,
     CONCURRENT,
+    CANCELLED,
 )
 """Those of which a run says nothing if no tool was called."""
+
+OF_PROBES: Final = (READ_ONLY, IDEMPOTENT)
+"""Those of which a run says nothing without `--probe`."""
 
 
 @dataclass(frozen=True, slots=True)

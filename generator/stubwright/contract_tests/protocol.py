@@ -26,6 +26,11 @@ _NO_TOOL: Final = "stubwright-no-such-tool"
 _NO_METHOD: Final = "stubwright/no-such-method"
 _NO_CURSOR: Final = "stubwright-no-such-cursor"
 _AT_ONCE: Final = 8
+_QUICK: Final = 1.0
+"""Seconds that a call may take that is cancelled."""
+
+_MOMENTS: Final = (0.02, 0.2)
+"""Seconds after which a call is cancelled: many servers have begun by then, and few have ended."""
 
 
 def judge_list(tools: Sequence[Mapping[str, Any]], connection: Connection) -> Iterator[Fault]:
@@ -82,6 +87,30 @@ async def judge_concurrent(session: Session, tool: Mapping[str, Any], case: Case
         return None
     words = f"of {_AT_ONCE} calls at the same time, {len(odd)} had another kind of answer than one alone"
     return Fault(checks.CONCURRENT, f"{words}: {_describe('a call', odd[0])}", str(tool["name"]), case.arguments)
+
+
+async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case) -> Fault | None:
+    """Return what is wrong with a server after a call that was cancelled; None if it goes on.
+
+    Args:
+        session: The server.
+        tool: A tool.
+        case: A call of it that is answered.
+    """
+    await session.connect()
+    alone = await session.call(tool, case.arguments)
+    if isinstance(alone, Late | Gone) or alone.seconds > _QUICK:
+        return None  # a server that works at one thing at a time would seem to hang
+    for seconds in _MOMENTS:
+        with anyio.move_on_after(seconds):  # leaving cancels the request
+            await session.call(tool, case.arguments)
+        answer = await session.ask("tools/list")
+        if isinstance(answer, Late | Gone):
+            break
+    else:
+        return None
+    words = _describe("`tools/list`, sent after a call was cancelled,", answer)
+    return Fault(checks.CANCELLED, words, str(tool["name"]), case.arguments)
 
 
 def _judge_unknown_tool(answer: Answer) -> Iterator[Fault]:

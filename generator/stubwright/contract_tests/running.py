@@ -19,10 +19,13 @@ from stubwright.contract_tests.answers import Answer, Gone, Late, ProtocolError,
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.checks import Check, Finding
 from stubwright.contract_tests.judging import judge
+from stubwright.contract_tests.probing import Call, Probe, ProbeError
 from stubwright.contract_tests.reports import Fault, Report, ToolReport, sort_faults
 from stubwright.contract_tests.session import Session
 from stubwright.contract_tests.shrinking import shrink
+from stubwright.diagnostics.suggestions import did_you_mean
 from stubwright.importers.live import UnreachableError, signals_as_interrupts, silent
+from stubwright.importers.reading import SourceError
 from stubwright.jsonschema import dialects, metaschema
 from stubwright.jsonschema.instances import UnmakeableError
 from stubwright_runtime.schema.validation import Validator
@@ -57,6 +60,7 @@ class Plan:
         deadline: Seconds for each answer.
         budget: Seconds for all calls.
         examples: Arguments that the tools' authors gave beside the schemas, by the tool's name.
+        probe: A call that shows what the server keeps; None if hints are not compared with what calls do.
     """
 
     source: Source
@@ -67,22 +71,28 @@ class Plan:
     deadline: float = DEADLINE
     budget: float = BUDGET
     examples: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    probe: Call | None = None
 
 
 def run(plan: Plan) -> Report:
-    """Test a server. Raises UnreachableError if it is away, or does not list its tools."""
+    """Test a server.
+
+    Raises:
+        UnreachableError: It is away, or does not list its tools.
+        ProbeError: The probe shows nothing.
+    """
     with silent(), signals_as_interrupts():
         return anyio.run(_run, plan)
 
 
 async def _run(plan: Plan) -> Report:
-    failures: list[UnreachableError] = []
+    failures: list[SourceError] = []
     reports: list[Report] = []
     async with anyio.create_task_group() as tasks:
         session = Session(plan.source, plan.deadline, tasks)
         try:
             reports.append(await _Run(plan, session).test())
-        except UnreachableError as error:
+        except (UnreachableError, ProbeError) as error:
             failures.append(error)
         finally:
             await session.disconnect()
@@ -100,6 +110,7 @@ class _Run:
         self._start = time.monotonic()
         self._end = self._start + plan.budget
         self._faults: list[Fault] = []
+        self._probe: Probe | None = None
 
     async def test(self) -> Report:
         """Test everything. Raises UnreachableError if the server is away at the start."""
@@ -111,6 +122,7 @@ class _Run:
         self._revision = connection.revision
         if session.unreadable:
             self._add(Finding(checks.MESSAGES_ONLY, f"{_count_strays(session.unreadable)} before the first call"))
+        await self._start_probe(listed)
         self._faults += [fault for fault in protocol.judge_list(listed, connection) if self._counts(fault.check)]
         reports = [ToolReport(str(tool.get("name")), self._find_obstacle(tool)) for tool in listed]
         away = ""
@@ -125,6 +137,18 @@ class _Run:
         label = self._plan.source.label
         faults = sort_faults(self._faults)
         return Report(label, connection.info, self._revision, self._plan.seed, reports, faults, seconds, away)
+
+    async def _start_probe(self, listed: Sequence[Mapping[str, Any]]) -> None:
+        """Look at what the server keeps before any call. Raises ProbeError."""
+        call = self._plan.probe
+        if call is None:
+            return
+        tool = next((tool for tool in listed if tool.get("name") == call.tool), None)
+        if tool is None:
+            names = [str(tool.get("name")) for tool in listed]
+            raise ProbeError(f"there is no tool `{call.tool}`; {did_you_mean(call.tool, names, 'tools')}")
+        self._probe = Probe(self._session, call, tool)
+        await self._probe.start()
 
     def _counts(self, check: Check) -> bool:
         return check.since <= self._revision
@@ -154,8 +178,9 @@ class _Run:
             tested = await self._test_tool(tool, report, time.monotonic() + share)
             answered = answered or (None if tested is None else (tool, tested))
         if answered is not None:
-            fault = await protocol.judge_concurrent(self._session, *answered)
-            self._faults += [] if fault is None else [fault]
+            for judging in (protocol.judge_concurrent, protocol.judge_cancelled):
+                fault = await judging(self._session, *answered)
+                self._faults += [] if fault is None else [fault]
 
     async def _test_tool(self, tool: Mapping[str, Any], report: ToolReport, end: float) -> Case | None:
         """Call a tool until its time is over; returns valid arguments that were answered without a fault, if any."""
@@ -179,7 +204,7 @@ class _Run:
             return None
         report.planned = len(cases)
         valid = next((case for case in cases if case.is_valid), None)
-        tester = _Tester(self._session, tool, arguments, output, self._revision, valid)
+        tester = _Tester(self._session, tool, arguments, output, self._revision, valid, self._probe)
         answered: Case | None = None
         try:
             for case in cases:
@@ -210,6 +235,7 @@ class _Tester:
         output: Validator | None,
         revision: str,
         valid: Case | None,
+        probe: Probe | None,
     ) -> None:
         self._session = session
         self._tool = tool
@@ -217,6 +243,7 @@ class _Tester:
         self._output = output
         self._revision = revision
         self._valid = valid
+        self._probe = probe
         self._broken: dict[Check, tuple[Case, Fault]] = {}
         self._failed: set[int] = set()
         self.lost = 0
@@ -250,6 +277,8 @@ class _Tester:
         findings = [*judge(case, answer, self._output, self._revision)]
         if any(finding.check in _ABOUT_ARGUMENTS for finding in findings) and await self._is_general(case, answer):
             findings = [finding for finding in findings if finding.check not in _ABOUT_ARGUMENTS]
+        if self._probe is not None and case.is_valid and isinstance(answer, Result) and not answer.is_error:
+            findings += await self._probe.judge(self._tool, case)
         if strays := self._session.unreadable - before:
             findings.append(Finding(checks.MESSAGES_ONLY, f"{_count_strays(strays)} during the call"))
         return answer, findings

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stubwright.commands.asking.destinations import Destination
     from stubwright.commands.contracts.targets import Target
     from stubwright.commands.shared.servers import CommandParser
+    from stubwright.contract_tests.probing import Call
     from stubwright.contract_tests.reports import Report
     from stubwright.importers.sources import Source
 
@@ -72,6 +73,13 @@ def add(verbs: Any) -> None:
         action="store_true",
         help="also call tools that do not say `readOnlyHint: true`: they may change or delete something",
     )
+    test.add_argument(
+        "--probe",
+        metavar="CALL",
+        type=_probe,
+        help="a call that shows what the server keeps, such as `list_items` or `'list_items {\"limit\": 5}'`: calls of "
+        "tools that only read may not change what it shows",
+    )
     test.add_argument("--seed", metavar="N", type=int, default=0, help="make other arguments (default: 0)")
     test.add_argument(
         "--cases",
@@ -108,6 +116,22 @@ def _duration(text: str) -> float:
     if re.fullmatch(r"[1-9][0-9]{0,6}(ms|s|m|h)", text):
         return parse_duration(text)
     return servers.seconds(text)
+
+
+def _probe(text: str) -> Call:
+    """Parse a call: the name of a tool, and its arguments as JSON. Raises argparse.ArgumentTypeError."""
+    import argparse
+
+    from stubwright.contract_tests.probing import Call
+
+    name, _, written = text.strip().partition(" ")
+    try:
+        arguments = json.loads(written or "{}")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"the arguments of `{name}` are not JSON: {error}") from None
+    if not name or not isinstance(arguments, dict):
+        raise argparse.ArgumentTypeError("write the name of a tool, and its arguments as a JSON object")
+    return Call(name, arguments)
 
 
 def _whole_number(text: str) -> int:
@@ -252,6 +276,7 @@ def _read_configuration(arguments: argparse.Namespace) -> Iterator[_Subject]:
 
 
 def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer) -> _Tested:
+    from stubwright.contract_tests.probing import ProbeError
     from stubwright.contract_tests.running import Plan, run
 
     plan = Plan(
@@ -263,10 +288,13 @@ def _test_one(subject: _Subject, arguments: argparse.Namespace, printer: Printer
         arguments.deadline,
         arguments.budget,
         subject.examples,
+        arguments.probe,
     )
     try:
         with printer.at_work(f"testing {subject.label}"):
             report = run(plan)
+    except ProbeError as error:
+        raise UsageError(f"--probe: {error}") from None
     except SourceError as error:
         return _Tested(subject.label, subject.line, error)
     hidden = None

@@ -1,0 +1,79 @@
+"""What a server keeps, as a tool of it shows it: by that, hints are compared with what calls do.
+
+Takes a call that only reads; gives what it answers, and what another call has changed of that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stubwright.contract_tests import checks
+from stubwright.contract_tests.answers import Result
+from stubwright.contract_tests.checks import Finding
+from stubwright.importers.reading import SourceError
+
+if TYPE_CHECKING:
+    from stubwright.contract_tests.cases import Case
+    from stubwright.contract_tests.session import Session
+
+
+class ProbeError(SourceError):
+    """Nothing can be compared by the probe; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The call that shows what the server keeps: the name of a tool, and its arguments."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+class Probe:
+    """Compares what a server keeps before and after calls."""
+
+    def __init__(self, session: Session, call: Call, tool: Mapping[str, Any]) -> None:
+        """Take the server, the call and the tool that it calls."""
+        self._session = session
+        self._call = call
+        self._tool = tool
+        self._shown = ""
+
+    async def start(self) -> None:
+        """Look for the first time.
+
+        Raises:
+            ProbeError: The call fails, or shows something else each time.
+            UnreachableError: The server is away.
+        """
+        self._shown, again = await self._look(), await self._look()
+        if not self._shown:
+            raise ProbeError(f"`{self._call.tool}` fails with these arguments, so that it shows nothing")
+        if self._shown != again:
+            raise ProbeError(f"`{self._call.tool}` answers otherwise each time, so that it shows no change")
+
+    async def judge(self, tool: Mapping[str, Any], case: Case) -> Iterator[Finding]:
+        """Return what a call that was answered has changed against the hints of its tool; it may be sent once more."""
+        before, self._shown = self._shown, await self._look()
+        annotations = tool.get("annotations")
+        hints: Mapping[str, Any] = annotations if isinstance(annotations, dict) else {}
+        call = f"`{self._call.tool}` shows something else"
+        if hints.get("readOnlyHint") is True:
+            changed = self._shown != before
+            return iter([Finding(checks.READ_ONLY, f"after this call, {call}")] if changed else [])
+        if hints.get("idempotentHint") is True:
+            await self._session.call(tool, case.arguments)
+            once, self._shown = self._shown, await self._look()
+            changed = self._shown != once
+            return iter([Finding(checks.IDEMPOTENT, f"after the same call once more, {call}")] if changed else [])
+        return iter(())
+
+    async def _look(self) -> str:
+        """Return what the server shows; an empty text if it shows nothing."""
+        answer = await self._session.call(self._tool, self._call.arguments)
+        if not isinstance(answer, Result) or answer.is_error:
+            return ""
+        return json.dumps({key: answer.value.get(key) for key in ("content", "structuredContent")}, sort_keys=True)
