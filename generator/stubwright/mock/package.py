@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _Package = TypeVar("_Package", bound="MockPackage")
 
-_LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "handles", "http", "policy"})
+_LEFT_OUT: Final = frozenset({"ask", "auth", "bind", "budget", "handles", "http", "policy"})
 """Our keys that do not apply to a mock: it has no limits, needs no authorization, calls no API, and asks nothing."""
 
 
