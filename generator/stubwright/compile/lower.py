@@ -60,7 +60,6 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
     }
     serves = "server" in (entry.get("emit") or ("server",))
     given = resolved.bundle.skills if serves else ()
-    primitives[vocabulary.RESOURCES] += skills.resources(given)
     attached = [*resolved.bundle.files.values(), *(file for skill in given for file in skill.files.values())]
     listed: dict[vocabulary.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
         vocabulary.TOOLS: lowered,
@@ -95,15 +94,18 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
             **{
                 section.name: [
-                    _entry(
-                        primitive.definition,
-                        apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
-                        extension,
-                    )
-                    for primitive, extension in ones
+                    *(
+                        _entry(
+                            primitive.definition,
+                            apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
+                            extension,
+                        )
+                        for primitive, extension in ones
+                    ),
+                    *(skills.resources(given) if section is vocabulary.RESOURCES else ()),
                 ]
                 for section, ones in listed.items()
-                if ones or section is vocabulary.TOOLS
+                if ones or section is vocabulary.TOOLS or (given and section is vocabulary.RESOURCES)
             },
             **({"skills": skills.entries(given)} if given else {}),
             **bundles.document(),

@@ -9,13 +9,12 @@ import hashlib
 import posixpath
 from typing import TYPE_CHECKING, Final
 
-from stubwright import ir, naming
 from stubwright.compile.skills import folders
-from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from stubwright import ir
     from stubwright.compile.source import File, Skill
 
 _TEXT: Final = "text/plain"
@@ -65,41 +64,26 @@ def entries(skills: Sequence[Skill]) -> list[ir.Json]:
     ]
 
 
-def resources(skills: Sequence[Skill]) -> Iterator[tuple[ir.Primitive, Mapping[str, ir.Json]]]:
-    """Yield a resource for each file, with what the package's `manifest.json` keeps of it beside the definition."""
-    manifests = {skill.uri: skill for skill in skills}
+def resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
+    """Yield a resource for each file, as the package's `manifest.json` has it."""
+    described = {skill.uri: skill for skill in skills}
     seen: set[str] = set()
     for skill in skills:
         for path, file in skill.files.items():
             uri = skill.uri_of(path)
-            if uri not in seen:
+            if uri not in seen:  # a skill inside another one has files of both
                 seen.add(uri)
-                yield _resource(uri, file, manifests.get(uri), skill)
+                yield _resource(uri, file, described.get(uri))
 
 
-def _resource(
-    uri: str, file: File, described: Skill | None, skill: Skill
-) -> tuple[ir.Primitive, Mapping[str, ir.Json]]:
+def _resource(uri: str, file: File, skill: Skill | None) -> ir.Json:
     """Return one resource; a `SKILL.md` is described by its frontmatter (SEP-2640, "Resource Metadata")."""
     mime_type = _type(file)
-    definition: dict[str, ir.Json] = {"uri": uri, "name": posixpath.basename(file.path)}
-    if described is not None:
-        definition |= {"name": described.name, "description": described.document.value["description"]}
-    definition |= {"mimeType": mime_type, "size": len(file.data)}
-    primitive = ir.Primitive(
-        section=vocabulary.RESOURCES,
-        key=uri,
-        names=naming.primitive("resource", uri),
-        definition=definition,
-        handled=False,
-        arguments=None,
-        completed=(),
-        completes=False,
-        questions=(),
-        deprecated=None,
-        place=skill.place,
-    )
-    return primitive, {"file": file.packed, "binary": not file.is_text(mime_type)}
+    words = {"name": posixpath.basename(file.path)}
+    if skill is not None:
+        words = {"name": skill.name, "description": skill.document.value["description"]}
+    content = {"file": file.packed, "binary": not file.is_text(mime_type)}
+    return {"uri": uri, **words, "mimeType": mime_type, "size": len(file.data), "stubwright": content}
 
 
 def _type(file: File) -> str:
