@@ -321,7 +321,7 @@ class _Loader:
             return None
         if len(listed) > folders.MAX_FILES:
             message = f"the skill `{root}` has {len(listed):,} files, and hosts accept {folders.MAX_FILES}"
-            self._report("SW277", message, place, "divide it, or move what it does not need elsewhere")
+            self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
             return None
         same, read = known
         files: dict[str, File] = {}
@@ -335,12 +335,12 @@ class _Loader:
             if sum(len(file.data) for file in files.values()) > folders.MAX_BYTES:
                 most = folders.MAX_BYTES // 1024**2
                 message = f"the skill `{root}` is larger than {most} MiB, and hosts accept no more"
-                self._report("SW277", message, place, "divide it, or move what it does not need elsewhere")
+                self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
                 return None
         at = posixpath.join(root, folders.MANIFEST)
         described, problems = document(at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md`, which is text")
         self.described[at] = described
-        self.found += problems
+        self.found += [replace(each, help=folders.FIX) if each.code == "SW003" else each for each in problems]
         if not problems and not isinstance(described.value, dict):
             fix = "write `name:` and `description:` between the lines with `---`"
             self._report("SW276", "the frontmatter is no mapping", Place(at), fix)

@@ -24,6 +24,9 @@ MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
 """What every host accepts of one skill (SEP-2640, "Limits")."""
 
+FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on a line of its own"
+"""What to do where there is no frontmatter."""
+
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?(?=---[ \t]*(?:\r?\n|\Z))")
 _LEFT_OUT: Final = "__pycache__"
 
@@ -57,6 +60,5 @@ def parse(text: str) -> tuple[Json, list[Problem]]:
     """Return the frontmatter of a `SKILL.md`, and what is wrong with it; positions are those of the whole text."""
     start = split(text)
     if not start:
-        fix = "begin the file with `---`, `name:`, `description:` and `---`, each on a line of its own"
-        return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), fix)]
+        return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]
     return yamltext.parse(start)
