@@ -14,7 +14,7 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from serving import asgi
-from task_wire import Wire, on_connection, over_http
+from task_wire import Wire, in_memory, on_connection, over_http
 
 pytestmark = pytest.mark.anyio
 
@@ -68,8 +68,14 @@ async def by_lines(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
         yield wire
 
 
+@asynccontextmanager
+async def by_sdk(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
+    async with in_memory(package.build_server(Desk()), revision, {}) as wire:
+        yield wire
+
+
 REVISIONS = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-WAYS = pytest.mark.parametrize("opened", [by_http, by_lines])
+WAYS = pytest.mark.parametrize("opened", [by_http, by_lines, by_sdk])
 
 
 @REVISIONS
@@ -77,7 +83,8 @@ WAYS = pytest.mark.parametrize("opened", [by_http, by_lines])
 async def test_skills_are_announced_and_listed(desk: ModuleType, opened: Opening, revision: str) -> None:
     async with opened(desk, revision) as wire:
         offered = wire.offered or (await wire("server/discover"))["capabilities"]
-        assert offered["extensions"] == {SKILLS: {"directoryRead": True}}
+        if opened is not by_sdk or revision >= "2026-07-28":  # before, the SDK knows no extensions, and drops them
+            assert offered["extensions"] == {SKILLS: {"directoryRead": True}}
         assert "resources" in offered
         listed = await wire("skills/list")
         assert [skill["uri"] for skill in listed["skills"]] == [f"{each}/SKILL.md" for each in (REFUNDS, INNER, GIT)]
