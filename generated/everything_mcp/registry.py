@@ -52,6 +52,9 @@ PACKAGE: Final = Package(
         Resource("test://static-text"),
         Resource("test://static-binary"),
         Resource("test://watched-resource"),
+        Resource("skill://greeting/SKILL.md"),
+        Resource("skill://greeting/templates/formal.md"),
+        Resource("skill://reporting/SKILL.md"),
     ],
     templates=[
         Template("test://template/{id}/data", method="read_template_data"),

@@ -5,7 +5,7 @@ Lowering builds these and planning reads them; nothing here reads a file or make
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -283,6 +283,16 @@ class Manifest:
     def toolsets(self) -> Mapping[str, Mapping[str, Json]]:
         """Its toolsets, with the names of their tools."""
         return self.document.get("toolsets") or {}
+
+    @property
+    def skills(self) -> Sequence[Mapping[str, Json]]:
+        """Its skills, as `skills/list` has them."""
+        return self.document.get("skills") or ()
+
+    @property
+    def skill_files(self) -> tuple[str, ...]:
+        """The URIs of the files of its skills: resources that no handler reads, and no client has a method for."""
+        return tuple(dict.fromkeys(file["uri"] for skill in self.skills for file in skill["resources"]))
 
     @property
     def calls(self) -> bool:

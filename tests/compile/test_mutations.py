@@ -34,6 +34,8 @@ def written(folder: Path) -> Path:
     ):
         (folder / name).write_text(json.dumps(value))
     (folder / "readme.md").write_text("# Hi")
+    (folder / "skills" / "plain").mkdir(parents=True)
+    (folder / "skills" / "plain" / "SKILL.md").write_text("---\nname: plain\ndescription: d\n---\n")
     (folder / "i.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     return folder
 

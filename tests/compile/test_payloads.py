@@ -47,6 +47,7 @@ def test_the_base_has_something_at_every_place() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, text in payloads.FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return tmp_path
 

@@ -127,6 +127,25 @@ def judge(suite: Sequence[str], url: str, revision: str, folder: Path) -> list[C
     return read(folder, _STARTED.findall(done.stdout))
 
 
+def judge_one(suite: Sequence[str], url: str, revision: str, scenario: str, folder: Path) -> list[Check]:
+    """The checks of one scenario, whether or not the suite says that it belongs to the revision; otherwise as `judge`.
+
+    Args:
+        suite: The command of the suite.
+        url: The server's URL.
+        revision: The revision of the protocol.
+        scenario: Its name.
+        folder: An empty folder, for what the suite writes.
+    """
+    options = ("--scenario", scenario, "--spec-version", revision, "--force", "-o", str(folder))
+    done = subprocess.run([*suite, "server", "--url", url, *options], capture_output=True, text=True, timeout=_RUN)
+    if "Test Results:" not in done.stdout:
+        raise NotRunError(
+            f"the conformance suite ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+    return read(folder, [scenario])
+
+
 def read(folder: Path, scenarios: Sequence[str]) -> list[Check]:
     """The checks in a folder that the suite wrote.
 

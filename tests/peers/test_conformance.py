@@ -57,6 +57,19 @@ def test_conformance(revision: str, suite: list[str], tmp_path: Path) -> None:
     assert DONE[revision] <= {(check.scenario, check.id) for check in checks if check.status == "SUCCESS"}
 
 
+SKILLS = {"sep-2640-skills-enumeration": 30, "sep-2640-skills-manifest": 6, "sep-2640-skills-directory": 7}
+"""The scenarios of SEP-2640, an extension that no revision requires, and how many checks of them pass at least."""
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_skills(revision: str, suite: list[str], tmp_path: Path) -> None:
+    with conformance.serving("everything_mcp", conformance.paths(), tmp_path / "server.log") as url:
+        for scenario, count in SKILLS.items():
+            checks = conformance.judge_one(suite, url, revision, scenario, tmp_path / scenario)
+            assert not [str(check) for check in checks if _is_fault(check)]
+            assert len([check for check in checks if check.status == "SUCCESS"]) >= count
+
+
 def _is_fault(check: Check) -> bool:
     return check.status not in conformance.FINE
 

@@ -365,6 +365,7 @@ MANIFEST: Final[Json] = {
     "formats": "annotate",
     "cache": {"ttl": "5m", "scope": "private"},
     "pageSize": 100,
+    "skills": ["skills"],
     "wire": {"refs": "bundled"},
     "protocol": {"min": "2025-06-18"},
     "emit": ["server", "client"],

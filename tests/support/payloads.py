@@ -241,6 +241,7 @@ BASE: Json = {
                            "deprecated": {"reason": "r"}, "lint": {"ignore": ["SW310"]}},
         }
     ],
+    "skills": ["skills"],
     "prompts": [
         {
             "name": "write", "title": "t", "description": "d", "icons": _ICONS, "_meta": {"k": "v"}, "x-more": "m",
@@ -312,6 +313,7 @@ FILES = {
     "prefixed.json": json.dumps(_FRAGMENT),
     "words.txt": "words",
     "dot.png": "\x00",
+    "skills/plain/SKILL.md": "---\nname: plain\ndescription: d\n---\n",
 }
 
 

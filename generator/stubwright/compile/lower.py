@@ -7,7 +7,6 @@ for prefixes, bundled references and extensions.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from stubwright.compile import binds, completions, handles, shape
 from stubwright.compile.audience import aliases, toolsets
 from stubwright.compile.bundles import Bundles
 from stubwright.compile.resolve import Declared, Resolved, meant
+from stubwright.compile.skills import lowering as skills
 from stubwright.compile.uritemplates import variables
 from stubwright.jsonschema import dialects, formats
 from stubwright.jsonschema.pointers import pointer_text
@@ -25,7 +25,6 @@ from stubwright_runtime.mcp import vocabulary
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stubwright.compile.source import File
     from stubwright.diagnostics import Place
     from stubwright.jsonschema.references import Key, Outline
 
@@ -35,9 +34,6 @@ FORMAT = 1
 _EXTENSION = frozenset({"stubwright"})
 _NOT_SERVED = frozenset({"lint", "reasons"})
 _OF_ALL = ("audit", "auth", "cache", "client", "pageSize", "policy", "storage")
-
-_BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
-"""MIME types of what is never text, whatever its bytes are."""
 
 
 def lower(resolved: Resolved, source: str) -> ir.Manifest:
@@ -62,6 +58,9 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         section: [_primitive(primitive, resolved) for primitive in resolved.primitives[section]]
         for section in vocabulary.PRIMITIVES
     }
+    serves = "server" in (entry.get("emit") or ("server",))
+    given = resolved.bundle.skills if serves else ()
+    attached = [*resolved.bundle.files.values(), *(file for skill in given for file in skill.files.values())]
     listed: dict[vocabulary.Section, Sequence[tuple[ir.Tool | ir.Primitive, Mapping[str, ir.Json]]]] = {
         vocabulary.TOOLS: lowered,
         **primitives,
@@ -76,7 +75,7 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
         resources=tuple(primitive for primitive, _ in primitives[vocabulary.RESOURCES]),
         templates=tuple(primitive for primitive, _ in primitives[vocabulary.TEMPLATES]),
         prompts=tuple(primitive for primitive, _ in primitives[vocabulary.PROMPTS]),
-        files={_packed(file): file.data for file in resolved.bundle.files.values()},
+        files={file.packed: file.data for file in attached},
         shared=(*_shared(resolved), *_states(kinds, resolved)),
         emit=frozenset(entry.get("emit") or ("server", "client")),
         formats=meaning,
@@ -95,16 +94,20 @@ def lower(resolved: Resolved, source: str) -> ir.Manifest:
             **({"handles": _kept_states(handle_kinds, kinds, resolved)} if handle_kinds else {}),
             **{
                 section.name: [
-                    _entry(
-                        primitive.definition,
-                        apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
-                        extension,
-                    )
-                    for primitive, extension in ones
+                    *(
+                        _entry(
+                            primitive.definition,
+                            apart.get(primitive.name, {}) if isinstance(primitive, ir.Tool) else {},
+                            extension,
+                        )
+                        for primitive, extension in ones
+                    ),
+                    *(skills.resources(given) if section is vocabulary.RESOURCES else ()),
                 ]
                 for section, ones in listed.items()
-                if ones or section is vocabulary.TOOLS
+                if ones or section is vocabulary.TOOLS or (given and section is vocabulary.RESOURCES)
             },
+            **({"skills": skills.entries(given)} if given else {}),
             **bundles.document(),
         },
     )
@@ -301,21 +304,7 @@ def _arguments(declared: Declared) -> tuple[ir.Argument, ...] | None:
 def _content(at: Place, mime_type: str | None, resolved: Resolved) -> dict[str, ir.Json]:
     """Return what the package knows of a file: where it lies inside, and whether it is text."""
     file = resolved.bundle.files[at / "file"]
-    return {"file": _packed(file), "binary": not _is_text(file.data, mime_type or "")}
-
-
-def _packed(file: File) -> str:
-    return f"files/{file.path}"
-
-
-def _is_text(data: bytes, mime_type: str) -> bool:
-    if b"\0" in data or _BINARY.match(mime_type):
-        return False
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    return {"file": file.packed, "binary": not file.is_text(mime_type or "")}
 
 
 def _questions(declared: Declared, resolved: Resolved) -> tuple[ir.Question, ...]:

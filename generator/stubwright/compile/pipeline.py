@@ -73,11 +73,11 @@ class Unchecked:
         wrong += overlays.leading(overlaid, validate.patched(resolved, right))
         diagnostics += validate.in_order(bundle, wrong)
         if has_errors(diagnostics):
-            return Result(None, tuple(diagnostics), bundle.documents)
+            return Result(None, tuple(diagnostics), bundle.shown)
         judged = overlays.leading(overlaid, rules.check(resolved, part))
         diagnostics = rules.suppressed(resolved, [*diagnostics, *judged])
         if has_errors(diagnostic for diagnostic in diagnostics if diagnostic.code not in forgiven):
-            return Result(None, tuple(diagnostics), bundle.documents)
+            return Result(None, tuple(diagnostics), bundle.shown)
         manifest = lower.lower(resolved, shown)
         manifest = replace(manifest, command=command or f"stubwright generate {manifest.source}")
         looked_at = frozenset(tool.name for tool in part.tools)
@@ -86,8 +86,8 @@ class Unchecked:
         unfit = rules.suppressed(resolved, [*overlays.leading(overlaid, found)])
         diagnostics += unfit
         if has_errors(diagnostic for diagnostic in unfit if diagnostic.code not in forgiven):
-            return Result(None, tuple(diagnostics), bundle.documents)
-        return Result(manifest, tuple(diagnostics), bundle.documents, not diagnostics)
+            return Result(None, tuple(diagnostics), bundle.shown)
+        return Result(manifest, tuple(diagnostics), bundle.shown, not diagnostics)
 
 
 def compile_manifest(
@@ -126,10 +126,10 @@ def read(entry: str, reader: Reader) -> Unchecked | Result:
             for diagnostic in wrong
             if isinstance(diagnostic.at, Place) and diagnostic.at.pointer[:1] == ("include",)
         ]
-        return Result(None, (*diagnostics, *validate.in_order(bundle, about)), bundle.documents)
+        return Result(None, (*diagnostics, *validate.in_order(bundle, about)), bundle.shown)
     if has_errors(wrong):
         wrong += validate.schemas(bundle)
-        return Result(None, (*diagnostics, *validate.in_order(bundle, wrong)), bundle.documents)
+        return Result(None, (*diagnostics, *validate.in_order(bundle, wrong)), bundle.shown)
     return Unchecked(bundle, resolve(bundle), diagnostics, wrong)
 
 

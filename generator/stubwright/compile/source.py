@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from stubwright import paths
 from stubwright.compile import structure
+from stubwright.compile.skills import folders
 from stubwright.compile.syntax import jsontext, positions, yamltext
 from stubwright.compile.syntax.positions import Lines, Node, Problem
 from stubwright.diagnostics import Diagnostic, Place, Pointer, Span
 from stubwright.jsonschema import dialects, locations
+from stubwright_runtime.mcp import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from stubwright.ir import Json
 
@@ -40,6 +42,11 @@ _FILE_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?![\"'#\s])")
 _SHARED_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?P<file>[^\"'#\s:]*)#/schemas/")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) .*$", re.MULTILINE)
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_IN_PATHS = "/-._~!$&'()*+,;=:@"
+"""What stands in a path of a URI as it is (RFC 3986, 3.3)."""
+
+_BINARY = re.compile(r"(image/(?!svg)|audio/|video/|font/|application/(octet-stream|pdf|zip|gzip))", re.IGNORECASE)
+"""MIME types of what is never text, whatever its bytes are."""
 
 
 class Reader(Protocol):
@@ -97,10 +104,58 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that a `file` key names: its path from the manifest's folder, with `/` between folders, and its bytes."""
+    """A file that the package has too: its path from the manifest's folder, with `/` between folders, and its bytes."""
 
     path: str
     data: bytes
+
+    @property
+    def packed(self) -> str:
+        """Where it lies inside the package."""
+        return f"files/{self.path}"
+
+    def is_text(self, mime_type: str) -> bool:
+        """Tell whether it is sent as text, being of a MIME type, which may be unknown."""
+        if b"\0" in self.data or _BINARY.match(mime_type):
+            return False
+        try:
+            self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill: a folder with a `SKILL.md`.
+
+    `path` leads to it in URIs, and `place` is the entry of `skills` that it was found by. `document` is its `SKILL.md`,
+    with the frontmatter as its value. `files` are all of it, by their paths from its folder.
+    """
+
+    path: str
+    place: Place
+    document: Document
+    files: Mapping[str, File]
+
+    @property
+    def name(self) -> str:
+        """Its name; empty if the frontmatter has none."""
+        return str(self.document.value.get("name", ""))
+
+    @property
+    def uri(self) -> str:
+        """The URI that it is known by: that of its `SKILL.md`."""
+        return self.uri_of(folders.MANIFEST)
+
+    @property
+    def uris(self) -> Sequence[str]:
+        """The URIs of its files."""
+        return [self.uri_of(path) for path in self.files]
+
+    def uri_of(self, path: str) -> str:
+        """Return the URI of one of its files (SEP-2640, "Resource Mapping")."""
+        return f"{vocabulary.SKILLS}{quote(f'{self.path}/{path}', safe=_IN_PATHS)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +170,13 @@ class Bundle:
     documents: Mapping[str, Document]
     fragments: tuple[Fragment, ...]
     files: Mapping[Place, File]
+    skills: tuple[Skill, ...] = ()
+    described: Mapping[str, Document] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> Mapping[str, Document]:
+        """All files that diagnostics may be about."""
+        return {**self.described, **self.documents}
 
 
 def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
@@ -130,13 +192,16 @@ def load(entry: str, reader: Reader) -> tuple[Bundle | None, list[Diagnostic]]:
     if loader.entry not in loader.documents:
         return None, loader.found
     files = dict(loader.attached())
-    return Bundle(loader.entry, loader.documents, tuple(loader.fragments), files), loader.found
+    skills = tuple(loader.skills())
+    fragments = tuple(loader.fragments)
+    return Bundle(loader.entry, loader.documents, fragments, files, skills, loader.described), loader.found
 
 
 class _Loader:
     def __init__(self, entry: str, reader: Reader) -> None:
         self.entry = entry
         self.documents: dict[str, Document] = {}
+        self.described: dict[str, Document] = {}
         self.fragments: list[Fragment] = []
         self.found: list[Diagnostic] = []
         self._reader = reader
@@ -206,6 +271,99 @@ class _Loader:
                     self.found.append(unreadable(path, error, place))
                     continue
                 yield place, File(posixpath.relpath(path, folder or "."), data)
+
+    def skills(self) -> Iterator[Skill]:
+        """Read the skills in the folders that `skills` names; what is wrong with one of them is reported."""
+        same: dict[str, str] = {}
+        read: dict[str, File | None] = {}
+        for place, name in _skill_folders(self.documents[self.entry]):
+            is_path = not _SCHEME.match(name) and not _NOT_PATH.search(name)
+            folder = self._inside(self.entry, paths.slashed(name)) if is_path else None
+            if folder is None:
+                self._outside(name, place, "this file, and move the folder")
+                continue
+            if not self._below(folder, name, place):
+                continue
+            try:
+                found = folders.group(folder, self._reader.glob(folder, "**/*"))
+            except (OSError, ValueError) as error:
+                self._report("SW275", f"`{name}` cannot be listed: {error}", place)
+                continue
+            if not found:
+                fix = "check the path, which is relative to this file: each skill is a folder with a `SKILL.md`"
+                self._report("SW275", f"there is no `{folders.MANIFEST}` in `{name}`, nor below it", place, fix)
+            for root, listed in found.items():
+                skill = self._skill(folder, root, listed, place, (same, read))
+                if skill is not None:
+                    yield skill
+
+    def _skill(
+        self,
+        folder: str,
+        root: str,
+        listed: Sequence[str],
+        place: Place,
+        known: tuple[dict[str, str], dict[str, File | None]],
+    ) -> Skill | None:
+        """Read one skill.
+
+        Args:
+            folder: The folder that `skills` names.
+            root: The skill's own.
+            listed: The paths of its files.
+            place: Where `skills` names the folder.
+            known: The paths of skills before, as `_portable` takes them, and their files, none where there was a fault.
+        """
+        path = posixpath.basename(root) if root == folder else posixpath.relpath(root, folder or ".")
+        if not path:
+            fix = "put it into a folder of its own, which has the skill's name"
+            self._report("SW275", f"`{root or '.'}` cannot be a skill itself", place, fix)
+            return None
+        if len(listed) > folders.MAX_FILES:
+            message = f"the skill `{root}` has {len(listed):,} files, and hosts accept {folders.MAX_FILES}"
+            self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
+            return None
+        same, read = known
+        files: dict[str, File] = {}
+        for each in listed:
+            if each not in read:
+                read[each] = self._skill_file(each, place, same)
+            file = read[each]
+            if file is None:
+                return None
+            files[posixpath.relpath(each, root or ".")] = file
+            if sum(len(file.data) for file in files.values()) > folders.MAX_BYTES:
+                most = folders.MAX_BYTES // 1024**2
+                message = f"the skill `{root}` is larger than {most} MiB, and hosts accept no more"
+                self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")
+                return None
+        at = posixpath.join(root, folders.MANIFEST)
+        described, problems = document(at, files[folders.MANIFEST].data, folders.parse, "a `SKILL.md`, which is text")
+        self.described[at] = described
+        self.found += [replace(each, help=folders.FIX) if each.code == "SW003" else each for each in problems]
+        if not problems and not isinstance(described.value, dict):
+            fix = "write `name:` and `description:` between the lines with `---`"
+            self._report("SW276", "the frontmatter is no mapping", Place(at), fix)
+        return Skill(path, place, described, files) if isinstance(described.value, dict) else None
+
+    def _skill_file(self, path: str, place: Place, same: dict[str, str]) -> File | None:
+        """Return a file of a skill; None if it cannot be read, or must not be."""
+        try:
+            path.encode()  # which its URI needs
+        except UnicodeEncodeError:
+            self._report("SW001", f"the name of `{path!r}` is not UTF-8", place, "rename the file or its folder")
+            return None
+        if not self._reader.within(path, posixpath.dirname(path)):
+            fix = "put the file itself there: a skill goes to others, and links may lead to what is no part of it"
+            self._report("SW012", f"`{path}` is a link to a place outside its folder", place, fix)
+            return None
+        self._portable(path, path, same, place)
+        try:
+            data = self._reader.read(path)
+        except OSError as error:
+            self.found.append(unreadable(path, error, place))
+            return None
+        return File(posixpath.relpath(path, posixpath.dirname(self.entry) or "."), data)
 
     def _portable(self, name: str, path: str, same: dict[str, str], at: Place) -> None:
         """Report a file that other systems cannot have beside those before, since the package has it by its name.
@@ -416,6 +574,14 @@ def _attachments(document: Document) -> Iterator[tuple[Place, str]]:
         for below, message in locations.items(entry, ("stubwright", "messages")):
             for kind in ("image", "audio", "resource"):
                 yield from _file(document, message, (*pointer, *below, kind), kind)
+
+
+def _skill_folders(document: Document) -> Iterator[tuple[Place, str]]:
+    """Yield the well-formed entries of `skills`, with their places."""
+    listed = document.value.get("skills") if isinstance(document.value, dict) else None
+    for index, name in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(name, str) and name:
+            yield Place(document.path, ("skills", index)), name
 
 
 def _file(document: Document, holder: Json, pointer: Pointer, key: str) -> Iterator[tuple[Place, str]]:

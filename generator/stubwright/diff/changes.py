@@ -125,6 +125,7 @@ CODES: Final = _make_table(
     ("SW557", "wire", "Static content changed."),
     ("SW560", "wire", "A client or an API no longer takes a tool, or the list of tools."),
     ("SW561", "wire", "A toolset, or what is in it, changed."),
+    ("SW562", "wire", "A skill, or what is in it, changed."),
     ("SW580", "python", "The package or its classes are renamed, or what is generated changed."),
     ("SW581", "python", "Handlers must have another method."),
     ("SW582", "python", "A method is gone."),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from stubwright.diff.changes import IMPACTS, Change
-from stubwright.diff.kinds import primitives, python, server, targets, tools, toolsets
+from stubwright.diff.kinds import primitives, python, server, skills, targets, tools, toolsets
 from stubwright.diff.kinds.tools import ManifestPair
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def compare(
         *server.compare(pair, *values, files or (old.source, new.source)),
         *tools.compare(pair),
         *primitives.compare(pair),
+        *skills.compare(pair, files or (old.source, new.source)),
         *toolsets.compare(pair, files or (old.source, new.source)),
         *targets.compare(pair, judged_by, (files or (old.source, new.source))[1]),
         *(() if on_wire_alone else python.compare(pair)),

@@ -237,8 +237,10 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
 
 
 def _list_extensions(manifest: ir.Manifest, section: vocabulary.Section) -> Iterator[Mapping[str, Any]]:
-    """Return what stands under `stubwright` in each entry of a section."""
-    return (_to_mapping(entry.get("stubwright")) for entry in manifest.document.get(section.name) or ())
+    """Return what stands under `stubwright` in each entry of a section; the files of skills are no entries."""
+    skill_files = frozenset(manifest.skill_files)
+    entries = (entry for entry in manifest.document.get(section.name) or () if entry.get("uri") not in skill_files)
+    return (_to_mapping(entry.get("stubwright")) for entry in entries)
 
 
 def _make_section(section: vocabulary.Section, entries: tuple[Entry, ...]) -> Section:

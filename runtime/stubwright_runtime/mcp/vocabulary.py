@@ -58,6 +58,15 @@ PAGE_MIME: Final = "text/html;profile=mcp-app"
 PAGES_EXTENSION: Final = "io.modelcontextprotocol/ui"
 """The extension of MCP that has these pages (SEP-1865, "Extension Identifier")."""
 
+SKILLS: Final = "skill://"
+"""How the URIs of the files of skills begin (SEP-2640, "Resource Mapping")."""
+
+SKILLS_EXTENSION: Final = "io.modelcontextprotocol/skills"
+"""The extension of MCP that has skills (SEP-2640, "Extension Identifier")."""
+
+FOLDER_MIME: Final = "inode/directory"
+"""The MIME type of a folder of a skill (SEP-2640, "Directory Resources")."""
+
 TOOL_NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 """A pattern of the names that tools should have (MCP 2025-11-25, server/tools, "Tool Names")."""
 

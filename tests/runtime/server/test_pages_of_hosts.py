@@ -13,7 +13,7 @@ import pytest
 
 from packages import generate, imported, manifest, tool
 from serving import asgi
-from task_wire import Wire, on_connection, over_http
+from task_wire import Wire, in_memory, on_connection, over_http
 
 pytestmark = pytest.mark.anyio
 
@@ -68,12 +68,19 @@ async def by_lines(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
         yield wire
 
 
+@asynccontextmanager
+async def by_sdk(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
+    async with in_memory(package.build_server(Desk()), revision, {}) as wire:
+        yield wire
+
+
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("opened", [by_http, by_lines])
+@pytest.mark.parametrize("opened", [by_http, by_lines, by_sdk])
 async def test_a_page_is_announced_and_described(desk: ModuleType, opened: Opening, revision: str) -> None:
     async with opened(desk, revision) as wire:
         offered = wire.offered or (await wire("server/discover"))["capabilities"]
-        assert offered["extensions"] == {UI: {}}
+        if opened is not by_sdk or revision >= "2026-07-28":  # before, the SDK knows no extensions, and drops them
+            assert offered["extensions"] == {UI: {}}
         [page] = (await wire("resources/read", uri="ui://desk/page"))["contents"]
         assert page == {"uri": "ui://desk/page", "mimeType": MIME, "text": "<p>Page", "_meta": CSP}
         [made] = (await wire("resources/read", uri="ui://desk/made"))["contents"]

@@ -33,7 +33,10 @@ def registry_page(title: str, manifest: ir.Manifest) -> Mapping[str, Any]:
     served = "server" in manifest.emit
     sections = {
         Name("tools"): [_tool(tool) for tool in manifest.tools],
-        Name("resources"): [_resource(primitive) for primitive in manifest.resources if served],
+        Name("resources"): [
+            *(_resource(primitive) for primitive in manifest.resources if served),
+            *(_row(Resource, uri, {}) for uri in manifest.skill_files),
+        ],
         Name("templates"): [_template(primitive) for primitive in manifest.templates if served],
         Name("prompts"): [_prompt(primitive) for primitive in manifest.prompts if served],
     }

@@ -27,6 +27,7 @@ from stubwright.compile.rules import (
     tools,
     values,
 )
+from stubwright.compile.skills import checks as skills
 
 if TYPE_CHECKING:
     from stubwright.compile.resolve import Resolved
@@ -118,6 +119,7 @@ _RULES = (
     revisions.old_enough,
     toolsets.check,
     hosts.check,
+    skills.check,
     lint.known_codes,
 )
 

@@ -146,6 +146,8 @@ def list_capabilities(manifest: ir.Manifest) -> frozenset[str]:
     """Return the capabilities that the server of a manifest announces."""
     listed = {vocabulary.TOOLS: manifest.tools, **manifest.primitives}
     announced: set[str] = {section.capability for section, entries in listed.items() if entries}
+    if manifest.skills:
+        announced.add(vocabulary.RESOURCES.capability)
     if any(primitive.completed for primitives in manifest.primitives.values() for primitive in primitives):
         announced.add("completions")
     declared = manifest.server.get("capabilities")

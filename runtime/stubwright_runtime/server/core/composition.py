@@ -26,6 +26,10 @@ def parts(package: Package) -> tuple[Part, ...]:
         from ..features.resources import Resources
 
         server_parts.append(Resources(package))
+    if package.manifest.get("skills"):
+        from ..skills import Skills
+
+        server_parts.append(Skills(package))
     if package.prompts or declared.get("prompts") is True:
         from ..features.prompts import Prompts
 

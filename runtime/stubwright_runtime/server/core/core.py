@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...mcp.downgrades import tool_for
 from ...mcp.errors import INVALID_PARAMS, ProtocolError
 from ...mcp.revisions import Revision
-from ...mcp.vocabulary import SECTIONS, SERVER_INFO_META_KEY
+from ...mcp.vocabulary import PAGES, PAGES_EXTENSION, SECTIONS, SERVER_INFO_META_KEY, SKILLS_EXTENSION
 from ...observability.failures import Failures
 from ...observability.logs import logger, name_after
 from ..declared import get_scopes, get_tasks, list_task_methods
@@ -160,6 +160,16 @@ class Core:
     def serves(self, method: str) -> bool:
         """Tell whether a part serves a method, or a list."""
         return method in self.methods or LISTS.get(method) in self.lists
+
+    @cached_property
+    def extensions(self) -> dict[str, dict[str, Any]]:
+        """The extensions of MCP that it announces, with their settings (MCP 2026-07-28, `ServerCapabilities`)."""
+        found: dict[str, dict[str, Any]] = {}
+        if any(uri.startswith(PAGES) for uri in (*self.package.resources, *self.package.templates)):
+            found[PAGES_EXTENSION] = {}
+        if "skills/list" in self.methods:
+            found[SKILLS_EXTENSION] = {"directoryRead": True}
+        return found
 
     def shows_tool(self, name: str) -> bool:
         """Tell whether a tool is there for the caller of the request over HTTP that is being answered."""

@@ -161,11 +161,20 @@ class Lists:
 
     def answer(self, name: str, cursor: str | None, revision: str, shows: Shows | None = None) -> dict[str, Any]:
         """Return the result of a list method: one page, with hints for caches from 2026-07-28 on."""
-        entries, following = self.by_name[name].page(cursor, self._size, shows)
-        result: dict[str, Any] = {name: entries}
+        result = self.page(self.by_name[name], cursor, shows)
+        return {**result, **self.hints} if Revision.of(revision).has("cache_hints") else result
+
+    def page(self, listing: Listing, cursor: str | None, shows: Shows | None = None) -> dict[str, Any]:
+        """Return one page of a list, which need not be one of these, as long as the manifest wants its pages.
+
+        Raises:
+            StaleCursorError: That list gave no such cursor.
+        """
+        entries, following = listing.page(cursor, self._size, shows)
+        result: dict[str, Any] = {listing.name: entries}
         if following is not None:
             result["nextCursor"] = following
-        return {**result, **self.hints} if Revision.of(revision).has("cache_hints") else result
+        return result
 
 
 class Switches:

@@ -73,6 +73,7 @@ MANIFEST: Final = frozenset(
         "resourceTemplates",
         "resources",
         "server",
+        "skills",
         "storage",
         "toolsets",
         "stubwright",

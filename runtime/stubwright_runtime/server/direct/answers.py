@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...mcp.errors import INTERNAL_ERROR, UNWRITABLE, ProtocolError
 from ...mcp.revisions import negotiate
-from ...mcp.vocabulary import PAGES, PAGES_EXTENSION
 from ...observability.logs import log
 from ..core.core import LISTS
 from ..protocol.messages import error_response, to_json
@@ -188,10 +187,8 @@ class Direct:
         if "resources" in listed:
             listed["resources"]["subscribe"] = announces
         completes: dict[str, Any] = {"completions": {}} if "completion/complete" in core.methods else {}
-        uris = (*core.package.resources, *core.package.templates)
-        has_pages = any(uri.startswith(PAGES) for uri in uris)
-        extensions: dict[str, Any] = {"extensions": {PAGES_EXTENSION: {}}} if has_pages else {}
-        return {**completes, **extensions, "logging": {}, **listed}
+        announced: dict[str, Any] = {"extensions": core.extensions} if core.extensions else {}
+        return {**completes, **announced, "logging": {}, **listed}
 
 
 async def _drop(_message: bytes) -> None:

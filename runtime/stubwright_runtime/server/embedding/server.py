@@ -36,6 +36,19 @@ if TYPE_CHECKING:
     from ..core.lists import ResourceSwitches, Switches
     from ..observability.audit import Audit
 
+
+class _SkillParameters(types.RequestParams):
+    """The parameters of `skills/get`, which the SDK does not know (SEP-2640)."""
+
+    uri: str
+
+
+class _FolderParameters(types.PaginatedRequestParams):
+    """Those of `resources/directory/read`."""
+
+    uri: str
+
+
 _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] = {
     "tools/list": (types.PaginatedRequestParams, types.ListToolsResult(tools=[])),
     "tools/call": (types.CallToolRequestParams, types.CallToolResult(content=[])),
@@ -45,6 +58,9 @@ _ADMITTED: Final[Mapping[str, tuple[type[types.RequestParams], types.Result]]] =
         types.ListResourceTemplatesResult(resource_templates=[]),
     ),
     "resources/read": (types.ReadResourceRequestParams, types.ReadResourceResult(contents=[])),
+    "resources/directory/read": (_FolderParameters, types.EmptyResult()),
+    "skills/list": (types.PaginatedRequestParams, types.EmptyResult()),
+    "skills/get": (_SkillParameters, types.EmptyResult()),
     "resources/subscribe": (types.SubscribeRequestParams, types.EmptyResult()),
     "prompts/list": (types.PaginatedRequestParams, types.ListPromptsResult(prompts=[])),
     "prompts/get": (types.GetPromptRequestParams, types.GetPromptResult(messages=[])),
@@ -128,6 +144,7 @@ class PackageServer(Server[Any]):
             on_subscriptions_listen=_admit_listening,
         )
         self.package = package
+        self.extensions = core.extensions
         self.failures = core.failures
         self.tools, self.prompts, self.resources = core.tools, core.prompts, core.resources
         core.publishers.append(connections.publish)

@@ -165,6 +165,9 @@ _BOTH: Final[Mapping[str, _Parameters]] = {
     "resources/list": _PAGE,
     "resources/templates/list": _PAGE,
     "resources/read": _Parameters({"uri": _is_text}),
+    "resources/directory/read": _Parameters({"uri": _is_text}, cursor=_is_text),
+    "skills/list": _PAGE,
+    "skills/get": _Parameters({"uri": _is_text}),
     "prompts/list": _PAGE,
     "prompts/get": _Parameters({"name": _is_text}, arguments=_TEXTS),
     "completion/complete": _Parameters(

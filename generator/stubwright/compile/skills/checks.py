@@ -1,0 +1,121 @@
+"""Skills: what their frontmatter says fits their folders, and hosts accept them.
+
+Takes a resolved manifest, whose skills were read; gives diagnostics. The format is that of Agent Skills
+(https://agentskills.io/specification), to which SEP-2640 refers.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from stubwright.compile.skills import folders
+from stubwright.diagnostics import Diagnostic, Place
+from stubwright.diagnostics.suggestions import did_you_mean
+from stubwright_runtime.mcp import vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stubwright.compile.resolve import Resolved
+    from stubwright.compile.source import Skill
+    from stubwright.ir import Json
+
+_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MOST: Final[Mapping[str, int]] = {"name": 64, "description": 1024, "compatibility": 500}
+_REQUIRED: Final = ("name", "description")
+_TEXTS: Final = ("name", "description", "license", "compatibility", "allowed-tools")
+_RESERVED: Final = "io.modelcontextprotocol/"
+
+_CODE: Final = re.compile(r"^(```+|~~~+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
+_ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
+
+
+def check(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Check each skill by itself, and that no two of them, and no resource, have one URI."""
+    uris: dict[str, Skill] = {}
+    names: dict[str, Skill] = {}
+    found: dict[str, Skill] = {}
+    for skill in resolved.bundle.skills:
+        if found.setdefault(skill.document.path, skill) is not skill:
+            message = f"another entry of `skills` has `{skill.document.path}` already"
+            yield Diagnostic("SW210", message, skill.place, "remove one of the entries")
+            continue
+        yield from _frontmatter(skill)
+        yield from _links(skill)
+        if (other := uris.setdefault(skill.uri, skill)) is not skill:
+            message = f"`{skill.document.path}` and `{other.document.path}` are both `{skill.uri}`"
+            yield Diagnostic("SW210", message, skill.place, "rename one of the folders, and its `name`")
+        elif (other := names.setdefault(skill.name, skill)) is not skill:
+            message = f"`{other.document.path}` is called `{skill.name}` too, so people cannot tell the skills apart"
+            place = Place(skill.document.path, ("name",))
+            yield Diagnostic("SW348", message, place, "rename one of the folders, and its `name`")
+    served = {uri for skill in resolved.bundle.skills for uri in skill.uris}
+    for resource in resolved.primitives[vocabulary.RESOURCES]:
+        if resource.key in served:
+            message = f"the resource `{resource.key}` is a file of a skill already"
+            yield Diagnostic("SW210", message, resource.place / "uri", "remove the resource")
+
+
+def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the fields of one skill (Agent Skills, "Frontmatter")."""
+    fields: Mapping[str, Json] = skill.document.value
+    place = Place(skill.document.path)
+    for key in _REQUIRED:
+        if key not in fields:
+            yield Diagnostic("SW276", f"the skill has no `{key}`", place, f"add `{key}:`")
+    for key in _TEXTS:
+        value = fields.get(key, "")
+        if not isinstance(value, str):
+            yield Diagnostic("SW276", f"`{key}` is no text", place / key, "write it in quotes")
+        elif key in fields and not value.strip():
+            yield Diagnostic("SW276", f"`{key}` is empty", place / key, "say something, or remove it")
+        elif len(value) > _MOST.get(key, len(value)):
+            message = f"`{key}` has {len(value):,} characters, and at most {_MOST[key]:,} are allowed"
+            yield Diagnostic("SW276", message, place / key, "shorten it")
+    metadata = fields.get("metadata", {})
+    if not isinstance(metadata, dict):
+        yield Diagnostic("SW276", "`metadata` is no mapping", place / "metadata", "write `key: value` lines below it")
+    else:
+        for key, value in metadata.items():
+            if not isinstance(value, str):
+                at = place / "metadata" / key
+                yield Diagnostic("SW276", f"`{key}` of `metadata` is no text", at, "write it in quotes")
+            if key.startswith(_RESERVED):
+                at = (place / "metadata" / key).key()
+                yield Diagnostic("SW276", f"`{key}` is reserved for MCP", at, "use a prefix of your own")
+    if isinstance(name := fields.get("name"), str) and name.strip():
+        yield from _name(name, posixpath.basename(skill.path), place / "name")
+
+
+def _name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
+    if not _NAME.fullmatch(name):
+        message = f"`{name}` is not the name of a skill"
+        yield Diagnostic("SW276", message, place, "use lower-case letters, digits, and single hyphens between them")
+    elif name != folder:
+        message = f"the skill is called `{name}`, and its folder `{folder}`"
+        yield Diagnostic("SW276", message, place, "rename the folder or the skill: hosts find it by its folder")
+
+
+def _links(skill: Skill) -> Iterator[Diagnostic]:
+    """Warn of links in `SKILL.md` to files that the skill does not have; models follow them."""
+    text = skill.document.text
+    body = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
+    known = {*skill.files, *(step for path in skill.files for step in _above(path))}
+    for link in _LINK.finditer(body, len(folders.split(text))):
+        target = unquote(link["target"].partition("#")[0].partition("?")[0])
+        if _ELSEWHERE.match(link["target"]) or not target or posixpath.normpath(target) in known:
+            continue
+        message = f"the skill has no file `{target}`, to which it links"
+        fix = did_you_mean(posixpath.normpath(target), [*skill.files], "files")
+        yield Diagnostic("SW349", message, skill.document.lines.span(skill.document.path, *link.span("target")), fix)
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the folders that a file lies in, `.` included."""
+    while path:
+        path = posixpath.dirname(path)
+        yield path or "."

@@ -1,0 +1,64 @@
+"""Which files below a folder belong to which skill, and where the frontmatter of a `SKILL.md` ends.
+
+Pure: takes paths and texts, and never looks at a disk.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.syntax import yamltext
+from stubwright.compile.syntax.positions import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from stubwright.ir import Json
+
+MANIFEST: Final = "SKILL.md"
+"""The file at the root of each skill (Agent Skills, "Directory structure")."""
+
+MAX_FILES: Final = 512
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""What every host accepts of one skill (SEP-2640, "Limits")."""
+
+FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on a line of its own"
+"""What to do where there is no frontmatter."""
+
+_FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?(?=---[ \t]*(?:\r?\n|\Z))")
+_LEFT_OUT: Final = "__pycache__"
+
+
+def group(folder: str, listed: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return the files of each skill below a folder, by the skill's own folder.
+
+    A skill inside another one is a skill too, and its files belong to both (SEP-2640, "Nested Skills"). Hidden files
+    and bytecode belong to none.
+
+    Args:
+        folder: The folder.
+        listed: The paths of all files below it.
+    """
+    visible = [path for path in listed if _is_visible(posixpath.relpath(path, folder or "."))]
+    roots = sorted(posixpath.dirname(path) for path in visible if posixpath.basename(path) == MANIFEST)
+    return {root: [path for path in visible if not root or path.startswith(f"{root}/")] for root in roots}
+
+
+def _is_visible(path: str) -> bool:
+    return not any(step.startswith(".") or step == _LEFT_OUT for step in path.split("/"))
+
+
+def split(text: str) -> str:
+    """Return the start of a `SKILL.md`: all before the line that ends its frontmatter; empty if it has none."""
+    found = _FRONTMATTER.match(text)
+    return found[0] if found else ""
+
+
+def parse(text: str) -> tuple[Json, list[Problem]]:
+    """Return the frontmatter of a `SKILL.md`, and what is wrong with it; positions are those of the whole text."""
+    start = split(text)
+    if not start:
+        return None, [Problem("SW276", "the skill has no frontmatter", 0, min(len(text), 3), FIX)]
+    return yamltext.parse(start)

@@ -1,0 +1,93 @@
+"""Skills as a package has them: each file a resource, and each skill an entry with the digests of its files.
+
+Takes skills without errors; changes nothing that is in their files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from typing import TYPE_CHECKING, Final
+
+from stubwright.compile.skills import folders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from stubwright import ir
+    from stubwright.compile.source import File, Skill
+
+_TEXT: Final = "text/plain"
+_BYTES: Final = "application/octet-stream"
+_TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css",
+    ".csv": "text/csv",
+    ".gif": "image/gif",
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".py": "text/x-python",
+    ".sh": "application/x-sh",
+    ".svg": "image/svg+xml",
+    ".toml": "application/toml",
+    ".webp": "image/webp",
+    ".xml": "application/xml",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".zip": "application/zip",
+}
+"""MIME types by the ends of names: `mimetypes` differs from one system to the next, and builds must not."""
+
+
+def entries(skills: Sequence[Skill]) -> list[ir.Json]:
+    """Return what `skills/list` says of each skill (SEP-2640, "Skill Entries")."""
+    return [
+        {
+            "uri": skill.uri,
+            "frontmatter": skill.document.value,
+            "resources": [
+                {
+                    "uri": skill.uri_of(path),
+                    "digest": f"sha256:{hashlib.sha256(file.data).hexdigest()}",
+                    "size": len(file.data),
+                }
+                for path, file in skill.files.items()
+            ],
+        }
+        for skill in skills
+    ]
+
+
+def resources(skills: Sequence[Skill]) -> Iterator[ir.Json]:
+    """Yield a resource for each file, as the package's `manifest.json` has it."""
+    described = {skill.uri: skill for skill in skills}
+    seen: set[str] = set()
+    for skill in skills:
+        for path, file in skill.files.items():
+            uri = skill.uri_of(path)
+            if uri not in seen:  # a skill inside another one has files of both
+                seen.add(uri)
+                yield _resource(uri, file, described.get(uri))
+
+
+def _resource(uri: str, file: File, skill: Skill | None) -> ir.Json:
+    """Return one resource; a `SKILL.md` is described by its frontmatter (SEP-2640, "Resource Metadata")."""
+    mime_type = _type(file)
+    words = {"name": posixpath.basename(file.path)}
+    if skill is not None:
+        words = {"name": skill.name, "description": skill.document.value["description"]}
+    content = {"file": file.packed, "binary": not file.is_text(mime_type)}
+    return {"uri": uri, **words, "mimeType": mime_type, "size": len(file.data), "stubwright": content}
+
+
+def _type(file: File) -> str:
+    if posixpath.basename(file.path) == folders.MANIFEST:
+        return _TYPES[".md"]
+    known = _TYPES.get(posixpath.splitext(file.path)[1].lower())
+    return known or (_TEXT if file.is_text("") else _BYTES)
