@@ -73,7 +73,7 @@ def test_all_that_the_manifest_can_say_is_known() -> None:
     extensions = {*schema["$defs"]["toolOptions"]["properties"]}
     for kind in ("resource", "resourceTemplate", "prompt"):
         extensions |= {*schema["$defs"][kind]["properties"]["stubwright"]["properties"]}
-    assert extensions - {"lint"} <= EXTENSION
+    assert extensions - {"lint", "reasons"} <= EXTENSION
 
 
 class Handlers:
