@@ -23,7 +23,7 @@ START = "---\nname: {}\ndescription: d\n---\n"
 def write(folder: Path, name: str, data: str | bytes = "") -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data or START.format(path.parent.name).encode() if not isinstance(data, bytes) else data)
+    path.write_bytes(data if isinstance(data, bytes) else (data or START.format(path.parent.name)).encode())
     return path
 
 

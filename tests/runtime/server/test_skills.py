@@ -174,9 +174,10 @@ async def test_a_skill_that_is_switched_off_is_not_there(desk: ModuleType, opene
 @pytest.mark.parametrize("desk", [{"pageSize": 2}], indirect=True)
 async def test_skills_come_in_pages(desk: ModuleType, opened: Opening, revision: str) -> None:
     async with opened(desk, revision) as wire:
+        directory: dict[str, Any] = {"uri": REFUNDS}
         for method, name, params in (
             ("skills/list", "skills", {}),
-            ("resources/directory/read", "resources", {"uri": REFUNDS}),
+            ("resources/directory/read", "resources", directory),
         ):
             first = await wire(method, **params)
             second = await wire(method, cursor=first["nextCursor"], **params)
