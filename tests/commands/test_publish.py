@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from command_line import stubwright
+from stubwright.publishing.review import HINTS
 
 PYPROJECT = """\
 [project]
@@ -173,3 +174,48 @@ def test_reviewers_get_hints_with_reasons(project: Path) -> None:
     assert "| `openWorldHint` | `false` | The orders are ours. |" in page
     stubwright("generate", cwd=project)
     assert "The orders are ours" not in (project / "generated/shop_mcp/manifest.json").read_text("utf-8")
+
+
+def test_a_new_project_becomes_a_listing_with_five_edits(tmp_path: Path) -> None:
+    """As docs/publishing.md says: each edit mends what the command before it names."""
+    assert stubwright("new", "desk", cwd=tmp_path).returncode == 0
+    project = tmp_path / "desk"
+
+    def edit(name: str, old: str, new: str) -> None:
+        text = (project / name).read_text("utf-8")
+        assert text.count(old) == 1, name
+        (project / name).write_text(text.replace(old, new), "utf-8")
+
+    manifest = "specs/desk.yaml"
+    edit(manifest, "  version: 0.1.0\n", "  version: 0.1.0\n  title: Dice desk\n  description: Rolls dice.\n")
+    edit(manifest, "python:\n", "targets: [claude-directory, openai-apps]\npython:\n")
+    checked = stubwright("check", "--strict", cwd=project)
+    assert checked.returncode == 1
+    assert "`roll_dice` does not say `destructiveHint`" in checked.stderr
+    assert "has `annotations` without a `title`" in checked.stderr
+    edit(manifest, "{readOnlyHint: true,", "{title: Roll dice, readOnlyHint: true, destructiveHint: false,")
+    checked = stubwright("check", "--strict", cwd=project)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    edit("pyproject.toml", "[tool.stubwright]\n", f"{PUBLISHED}\n[tool.stubwright]\n")
+    unnamed = stubwright("publish", cwd=project)
+    assert unnamed.returncode == 1
+    assert "write the line `<!-- mcp-name: io.github.ann/desk -->`" in unnamed.stderr
+    readme = (project / "README.md").read_text("utf-8")
+    (project / "README.md").write_text(f"{readme}\n<!-- mcp-name: io.github.ann/desk -->\n", "utf-8")
+    reviewed = stubwright("publish", "--review", "review.md", cwd=project)
+    assert reviewed.returncode == 0
+    assert "says no value or no reason for `readOnlyHint`" in reviewed.stderr
+    reasons = "".join(f"        {hint}: It only draws numbers.\n" for hint in HINTS)
+    edit(manifest, "    stubwright:\n", f"    stubwright:\n      reasons:\n{reasons}")
+    stubwright("publish", "--review", "review.md", cwd=project)
+    stubwright("generate", cwd=project)
+    done = stubwright("publish", "--review", "review.md", "--check", cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert stubwright("check", "--strict", cwd=project).stderr == ""
+
+
+PUBLISHED = """\
+[tool.stubwright.publish]
+name = "io.github.ann/desk"
+url = "https://desk.example.com/mcp"
+"""
