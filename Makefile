@@ -8,9 +8,14 @@ QUICK_TESTS := tests/compile tests/targets tests/runtime/schema tests/runtime/st
 SAMPLED := corpus or payloads
 CHECKS := lint-ruff lint-black lint-mypy lint-pyright lint-generated lint-docs
 
+# The files with tests of these marks: each process of a run imports all files that the run is given, before it deselects.
+# tests/conftest.py refuses a mark that is not found like this.
+LONG_TESTS = $(sort $(shell grep -rlE 'mark\.long\b' tests --include='test_*.py'))
+SAMPLED_TESTS = $(sort $(shell grep -rlE 'mark\.(corpus|payloads)\b' tests --include='test_*.py'))
+
 PYTHONS := 3.11 3.12 3.13 3.14
 
-.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) long verify torture corpus subsumption payloads conformance openapi moved \
+.PHONY: demo test check bench pythons newest lowest lock version lint $(CHECKS) collect long verify torture corpus subsumption payloads conformance openapi moved \
 	docs site generate clean
 
 # What users install, without the developers' tools.
@@ -23,7 +28,8 @@ demo: .venv/uv/ready
 	PYTHONPATH=generated:examples .venv/demo/bin/python examples/weather_demo.py
 
 # With BEFORE_VERIFY=1, as in `.ci/run`, it leaves out the tests that `make verify` is to run whole, of which it takes a sample otherwise.
-test: lint
+test: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 2 collect $(CHECKS)
 	$(BIN)/pytest -n 4 --dist worksteal $(if $(BEFORE_VERIFY),-m "not long and not ($(SAMPLED))")
 
 # What to run while you work: ruff, mypy with its cache, and the rooms whose tests start hardly any processes; under a minute.
@@ -33,13 +39,14 @@ check: .venv/ready
 
 # The attacks on real servers and the longest random walks, of which `make test` runs none; two minutes.
 long: .venv/ready
-	$(BIN)/pytest -n 4 --dist worksteal -m long
+	$(BIN)/pytest -n 4 --dist worksteal -m long $(LONG_TESTS)
 
-# What CI runs after `make test` where the corpus is: what `make long` runs, all of the corpus and all payloads, with fixed seeds.
+# What CI runs after `make test` where the corpus is: what `make long` runs, all of the corpus and all payloads, with fixed seeds;
+# of random cases and of combinations `many`, and all in `make corpus` and `make payloads`.
 # Two runs: attacks measure how long servers take, and the others compute. Some fifteen minutes.
 verify: long
-	STUBWRIGHT_WHOLE_CORPUS=1 STUBWRIGHT_WHOLE_PAYLOADS=1 $(BIN)/pytest -n 3 --dist worksteal --hypothesis-seed=0 \
-		-m "not long and ($(SAMPLED))"
+	STUBWRIGHT_WHOLE_CORPUS=many STUBWRIGHT_WHOLE_PAYLOADS=many $(BIN)/pytest -n 3 --dist worksteal --hypothesis-seed=0 \
+		-m "not long and ($(SAMPLED))" $(SAMPLED_TESTS)
 
 # The table in docs/performance.md: generated servers beside the SDK's bare one. Minutes, on a machine that does nothing else.
 bench: .venv/ready
@@ -115,6 +122,10 @@ openapi: .venv/ready
 # The table in docs/importing.md: public servers, before and after `new --from python`. Needs a package index.
 moved: .venv/ready
 	$(BIN)/pytest -n 2 -rP -m long tests/peers/test_moved_servers.py
+
+# Writes the bytecode of all tests and of what they import; without it, each process of a run compiles everything at the same time.
+collect: .venv/ready
+	@$(BIN)/pytest --collect-only -qq -m "" >.venv/collected || { cat .venv/collected; exit 1; }
 
 lint: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 $(CHECKS)

@@ -27,6 +27,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite what golden cases expect")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a mark that is not spelled in the test's own file: the Makefile looks there for the files to run.
+
+    Raises pytest.UsageError.
+    """
+    texts = {path: path.read_text("utf-8") for path in {item.path for item in items}}
+    for item in items:
+        for name in ("long", "corpus", "payloads"):
+            if item.get_closest_marker(name) and f"mark.{name}" not in texts[item.path]:
+                raise pytest.UsageError(f"{item.nodeid}: write `pytest.mark.{name}` in its file; the Makefile needs it")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Look for garbage less often, and not among what is imported: a third of the time that generating takes.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import json
-import os
 import pickle
 import random
 import subprocess
@@ -23,6 +22,8 @@ import instances
 import modules
 import packages
 import suite
+from amounts import choose
+from corpus import VARIABLE, WHOLE
 from modules import load, made
 from stubwright import ir, naming
 from stubwright.codegen.models import datamodel
@@ -31,9 +32,6 @@ from stubwright.codegen.surface import Argument, Class, ClassRole, Field, Type, 
 from stubwright.pycode import Name, code, trusted
 
 pytestmark = pytest.mark.corpus
-
-WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_CORPUS"))
-"""Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
 
 WEATHER = {
     "type": "object",
@@ -790,7 +788,7 @@ def random_schema(chance: random.Random, depth: int) -> Any:
 
 
 @pytest.mark.parametrize("formats", ["text", "rich", "strict"])
-@pytest.mark.parametrize("seed", range(400 if WHOLE else 40))
+@pytest.mark.parametrize("seed", range(choose(VARIABLE, 40, 200, 400)))
 def test_random_schemas(seed: int, formats: str) -> None:
     chance = random.Random(seed)
     defs = {
@@ -835,7 +833,7 @@ def test_ruff_finds_nothing_in_random_packages(rich: bool, tmp_path: Path) -> No
     frag = {"type": "object", "properties": {"a": {"type": "string"}}}
     value = packages.manifest([], schemas={"Frag": frag, "Word": {"enum": ["a", "b"]}})
     value["python"] = {"formats": "rich" if rich else "text"}
-    for seed in range(300 if WHOLE else 30):
+    for seed in range(choose(VARIABLE, 30, 100, 300)):
         chance = random.Random(seed)
         x = {"type": "string"}
         sides = [

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amounts import choose
 from stubwright import cli
 from stubwright.compile import pipeline
 from stubwright.diagnostics import Place
@@ -28,8 +28,7 @@ pytestmark = pytest.mark.payloads
 
 Json = Any
 
-WHOLE = "STUBWRIGHT_WHOLE_PAYLOADS" in os.environ
-EVERY = 13 if WHOLE else 499
+EVERY = choose("STUBWRIGHT_WHOLE_PAYLOADS", 499, 31, 13)
 """Of how many combinations one is taken; a prime, so that all keywords, values and places come up."""
 
 BATCH = 150

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import corpus
 import suite
+from amounts import choose
 from packages import check, generate, imported, manifest, tool
 from stubwright import ir
 from stubwright.compile import pipeline
@@ -576,7 +577,7 @@ def _loops(schema: dict[str, Any]) -> bool:
     return False
 
 
-@settings(max_examples=1000 if corpus.WHOLE else 100, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=choose(corpus.VARIABLE, 100, 400, 1000), deadline=None, suppress_health_check=[*HealthCheck])
 @given(_cases())
 def test_it_accepts_the_same(case: tuple[dict[str, Any], list[Any]]) -> None:
     schema, values = case
@@ -628,7 +629,7 @@ def _instance(pick: random.Random, depth: int) -> Any:
 
 def test_objects_that_are_merged_accept_the_same() -> None:
     accepted = plain = 0
-    for seed in range(10_000 if corpus.WHOLE else 2000):
+    for seed in range(choose(corpus.VARIABLE, 2000, 4000, 10_000)):
         pick = random.Random(seed)
         dialect = pick.choice([dialects.DRAFT_2020_12, dialects.DRAFT_7])
         text = json.dumps([_object(pick, 1, dialect.defs), _object(pick, 1, dialect.defs)])
@@ -650,7 +651,7 @@ def test_objects_that_are_merged_accept_the_same() -> None:
 
 def test_objects_that_are_merged_are_proved_to_accept_the_same() -> None:
     merged = proved = 0
-    for seed in range(2000 if corpus.WHOLE else 500):
+    for seed in range(choose(corpus.VARIABLE, 500, 1000, 2000)):
         pick = random.Random(seed)
         text = json.dumps([_object(pick, 1, "$defs"), _object(pick, 1, "$defs")])
         for name in "PQ":

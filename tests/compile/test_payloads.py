@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,8 +21,9 @@ import yaml
 import forked
 import pages
 import payloads
+from amounts import choose
 from payloads import BASE, HARMLESS, PAYLOADS, Place
-from stubwright import cli, pycode
+from stubwright import cli, diagnostics, pycode
 from stubwright.codegen.models import inspection
 from stubwright.codegen.source import render
 from stubwright.compile import pipeline
@@ -32,7 +34,8 @@ pytestmark = pytest.mark.payloads
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "generator" / "stubwright"
-WHOLE = "STUBWRIGHT_WHOLE_PAYLOADS" in os.environ
+VARIABLE = "STUBWRIGHT_WHOLE_PAYLOADS"
+WHOLE = VARIABLE in os.environ
 PLACES = payloads.places(BASE)
 
 Settle: TypeAlias = Callable[[str, Sequence[Place]], list[Place]]
@@ -72,11 +75,33 @@ def settled(folder: Path, payload: str, at: Sequence[Place]) -> list[Place]:
         group = waiting.pop()
         if not group:
             continue
-        if check(folder, payloads.placed(BASE, dict.fromkeys([*kept, *group], payload))).manifest is not None:
+        tried = [*kept, *group]
+        checked = check(folder, payloads.placed(BASE, dict.fromkeys(tried, payload)))
+        if checked.manifest is not None:
             kept += group
         elif len(group) > 1:
-            waiting += [group[len(group) // 2 :], group[: len(group) // 2]]
+            waiting += _split(group, checked, payload, {place.pointer for place in tried if place.kind == "key"})
     return kept
+
+
+def _split(
+    group: list[Place], refused: pipeline.Result, payload: str, keys: Collection[tuple[payloads.Step, ...]]
+) -> list[list[Place]]:
+    """Parts of a group that was refused, the last of which is to be tried first.
+
+    Each place that an error names is probably refused, and is tried alone; what is left is likely to pass at once.
+    """
+    errors = [found.at for found in refused.diagnostics if found.severity == "error"]
+    wrong = {at.pointer for at in errors if isinstance(at, diagnostics.Place)}
+
+    def is_named(place: Place) -> bool:
+        steps = enumerate(place.pointer, 1)
+        return tuple(payload if place.pointer[:end] in keys else step for end, step in steps) in wrong
+
+    named, others = [*filter(is_named, group)], [*itertools.filterfalse(is_named, group)]
+    if named:
+        return [*([place] for place in named), others]
+    return [group[len(group) // 2 :], group[: len(group) // 2]]
 
 
 Once: TypeAlias = Callable[[str, Callable[[Path], list[Place]]], list[Place]]
@@ -119,11 +144,18 @@ def free(settle: Settle) -> list[Place]:
 
 @pytest.fixture(scope="session")
 def taking(once: Once, free: list[Place]) -> Callable[[str], list[Place]]:
-    """Those of the other places that take the payload of a name; the rest refuse it with a diagnostic."""
+    """Those of the other places that take the payload of a name; the rest refuse it with a diagnostic.
+
+    In `make verify` each payload is tried at one in three of them, and each of them with one in three payloads.
+    """
     restricted = [place for place in PLACES if place not in free]
-    return lambda name: once(
-        f"taking {name}", lambda folder: [place for place in restricted if takes(folder, place, PAYLOADS[name])]
-    )
+    step = choose(VARIABLE, 1, 3, 1)
+
+    def taking(name: str) -> list[Place]:
+        tried = restricted[[*PAYLOADS].index(name) % step :: step]
+        return once(f"taking {name}", lambda folder: [place for place in tried if takes(folder, place, PAYLOADS[name])])
+
+    return taking
 
 
 def takes(folder: Path, place: Place, payload: str) -> bool:

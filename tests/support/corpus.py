@@ -23,7 +23,8 @@ from stubwright_runtime.schema.validation import compile_schema
 
 Json = Any
 
-WHOLE = bool(os.environ.get("STUBWRIGHT_WHOLE_CORPUS"))
+VARIABLE = "STUBWRIGHT_WHOLE_CORPUS"
+WHOLE = bool(os.environ.get(VARIABLE))
 """Whether tests over the corpus take all of it, which needs some minutes, or a sample."""
 
 EVERY = 20
