@@ -140,3 +140,11 @@ def test_the_page_for_people_lists_no_files_of_skills(tmp_path: Path) -> None:
     made = lowered(tmp_path, "skills", resources=[plain])
     shown = views.view(made, {})
     assert [entry.key for section in shown.sections for entry in section.entries] == ["x://a"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_frontmatter_ends_with_its_line_whatever_the_ends_of_lines_are(end: str) -> None:
+    start = f"---{end}name: a{end}"
+    for rest in (f"---{end}Body{end}---{end}", "---", f"--- \t{end}"):
+        assert folders.split(start + rest) == start
+    assert folders.split(start + 20_000 * f"b: c{end}") == "", "found in the time of one pass"

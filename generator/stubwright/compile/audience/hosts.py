@@ -73,7 +73,16 @@ def _values(declared: Declared, kind: metadata.Kind) -> Iterator[Diagnostic]:
 
 def _may_match(template: str, uri: str) -> bool:
     """Tell whether a URI template may be one of this URI, whatever its variables may hold."""
-    return re.fullmatch(".*".join(map(re.escape, re.split(r"\{[^}]*\}", template))), uri) is not None
+    first, *rest = re.split(r"\{[^}]*\}", template)
+    if not rest:
+        return uri == first
+    *middle, last = rest
+    at = len(first)
+    for part in middle:  # the first place is the best: it leaves most for the others
+        at = uri.find(part, at) + len(part)
+        if at < len(part):
+            return False
+    return uri.startswith(first) and uri.endswith(last) and at + len(last) <= len(uri)
 
 
 def _pages(tool: Declared) -> Iterator[tuple[str, Place]]:

@@ -29,7 +29,10 @@ _REQUIRED: Final = ("name", "description")
 _TEXTS: Final = ("name", "description", "license", "compatibility", "allowed-tools")
 _RESERVED: Final = "io.modelcontextprotocol/"
 
-_CODE: Final = re.compile(r"^(```+|~~~+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_CODE: Final = re.compile(r"^(`{3,}+|~{3,}+).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LONGEST: Final = 256 * 1024
+"""Characters of a `SKILL.md` in which links are looked for; searching takes more than the time of one pass."""
+
 _LINK: Final = re.compile(r"(?<!\\)\]\(\s*<?(?P<target>[^\s()<>]+)")
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[#/]")
 
@@ -103,6 +106,8 @@ def _name(name: str, folder: str, place: Place) -> Iterator[Diagnostic]:
 def _links(skill: Skill) -> Iterator[Diagnostic]:
     """Warn of links in `SKILL.md` to files that the skill does not have; models follow them."""
     text = skill.document.text
+    if len(text) > _LONGEST:
+        return
     body = _CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     known = {*skill.files, *(step for path in skill.files for step in _above(path))}
     for link in _LINK.finditer(body, len(folders.split(text))):

@@ -27,7 +27,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 FIX: Final = "begin the file with `---`, `name:`, `description:` and `---`, each on a line of its own"
 """What to do where there is no frontmatter."""
 
-_FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?(?=---[ \t]*(?:\r?\n|\Z))")
+_FRONTMATTER: Final = re.compile(r"---[ \t]*\r?\n(?:[^\n]*\n)*?(?=---[ \t]*\r?(?:\n|\Z))")
 _LEFT_OUT: Final = "__pycache__"
 
 
