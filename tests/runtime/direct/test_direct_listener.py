@@ -170,7 +170,14 @@ def alike(ports: tuple[int, int], requests: Sequence[Sequence[bytes]], wait: flo
     async def both() -> list[list[Any]]:
         return await asyncio.gather(*(answered(port, requests, wait, at_once=at_once) for port in ports))
 
-    ours, oracle = map(taken, asyncio.run(both()))
+    for last in (
+        False,
+        False,
+        True,
+    ):  # on a busy machine, what comes in two pieces for one may come in one for the other
+        ours, oracle = map(taken, asyncio.run(both()))
+        if ours == oracle or last:
+            break
     assert ours == oracle
 
 

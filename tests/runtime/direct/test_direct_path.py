@@ -49,7 +49,13 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
     "logging/setLevel": {"level": "error"},
     "resources/subscribe": {"uri": "docs://a"},
     "resources/unsubscribe": {"uri": "docs://a"},
+    "resources/directory/read": {"uri": "skill://a"},
+    "skills/list": {},
+    "skills/get": {"uri": "skill://a/SKILL.md"},
 }
+NOT_SERVED = ("completion/complete", "resources/directory/read", "skills/list", "skills/get")
+"""Methods that this server has nothing for."""
+
 HANDSHAKE = [method for method in parameters.HANDSHAKE if method != "initialize"]
 STATELESS = [method for method in parameters.STATELESS if method != "subscriptions/listen"]
 ODD: Mapping[str, tuple[str, Mapping[str, Any], tuple[int | None, int | None]]] = {
@@ -95,7 +101,7 @@ async def answered(package: ModuleType, *messages: Any) -> list[Any]:
 
 def is_right(method: str, answer: Mapping[str, Any]) -> bool:
     """Whether an answer is the result of a method that the server has, or says that it has it not."""
-    if method == "completion/complete":
+    if method in NOT_SERVED:
         return bool(answer["error"]["code"] == -32601)
     return "result" in answer
 
