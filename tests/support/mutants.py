@@ -123,7 +123,7 @@ MUTANTS: Final = (
     Mutant(
         99,
         "policy/windows.py",
-        "async def acquire_entry(",
+        "async def hit(",
         "hits.popleft()",
         "break",
         "tests/runtime/policy/test_policy_limits.py::test_a_hit_leaves_its_window_while_later_ones_stay",

@@ -28,7 +28,6 @@ LEFT_OUT: Final = frozenset(
         "markdown-it-py",
         "markupsafe",
         "packaging",
-        "platformdirs",
         "shtab",
         "tomlkit",
         "watchfiles",
