@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
+import anyio
 import mcp_types
 import pytest
 from jsonschema import Draft202012Validator
 
 from command_line import stubwright
-from stubwright.contract_tests.answers import ProtocolError
+from stubwright.contract_tests import protocol
+from stubwright.contract_tests.answers import Answer, Gone, ProtocolError, Result
 from stubwright.contract_tests.cases import Arguments, Case
 from stubwright.contract_tests.judging import judge
 from stubwright.contract_tests.shrinking import shrink, weigh
@@ -160,12 +162,42 @@ def test_a_probe_that_shows_nothing_is_a_mistake_of_the_command_line(probe: str,
     assert "Traceback" not in done.stderr
 
 
-def test_a_server_goes_on_after_a_call_is_cancelled(tmp_path: Path) -> None:
-    status, report = run(tmp_path, "--cases", "4", tools=("deaf",))
-    assert status == 1
-    [fault] = [fault for fault in report["faults"] if fault["check"] == "goes-on-after-cancelling"]
-    assert fault["tool"] == "deaf"
-    assert "sent after a call was cancelled, has no answer: the server ended with exit status 3" in fault["message"]
+class Cancelled:
+    """A session whose server answers the first call; it is gone once a later one is cancelled, if it `ends`."""
+
+    deadline = 10.0
+
+    def __init__(self, *, ends: bool, seconds: float = 0.1) -> None:
+        self.calls = 0
+        self.cancelled = 0
+        self._ends = ends
+        self._seconds = seconds
+
+    async def connect(self) -> None:
+        pass
+
+    async def call(self, _tool: Any, _arguments: Any) -> Answer:
+        self.calls += 1
+        if self.calls > 1:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.cancelled += 1
+        return Result({"content": []}, self._seconds, 2)
+
+    async def ask(self, _method: str) -> Answer:
+        return Gone("ended") if self._ends and self.cancelled else Result({"tools": []}, 0.1, 2)
+
+
+@pytest.mark.parametrize(("ends", "seconds", "cancelled"), [(True, 0.1, 1), (False, 0.1, 2), (True, 6.0, 0)])
+def test_a_server_goes_on_after_a_call_is_cancelled(ends: bool, seconds: float, cancelled: int) -> None:
+    session: Any = Cancelled(ends=ends, seconds=seconds)
+    fault = anyio.run(protocol.judge_cancelled, session, {"name": "deaf"}, Case({}, True, "an example"))
+    assert session.cancelled == cancelled, "a slow call is not cancelled"
+    assert (fault is not None) is (ends and cancelled > 0)
+    if fault is not None:
+        words = "`tools/list`, sent after a call was cancelled, has no answer: the server ended"
+        assert (fault.check.name, fault.tool, fault.message) == ("goes-on-after-cancelling", "deaf", words)
 
 
 def test_only_tools_that_say_that_they_only_read_are_called(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ SCHEMAS: Final[dict[str, Any]] = {
     "sneaky": NUMBER,
     "again": NUMBER,
     "fresh": {"type": "object", "additionalProperties": False},
-    "deaf": NUMBER,
 }
 KEPT: Final[list[int]] = []
 """What `shown` shows: `sneaky` says that it only reads, and `again` that a second call adds nothing."""
@@ -109,11 +108,6 @@ async def main(names: list[str]) -> None:
         return types.ListToolsResult(tools=[describe(name) for name in names])
 
     async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if params.name == "deaf":
-            try:
-                await anyio.sleep(0.6)
-            except anyio.get_cancelled_exc_class():
-                os._exit(3)
         return call(params.name, params.arguments or {})
 
     server = Server("faulty", version="1", on_list_tools=list_tools, on_call_tool=call_tool)

@@ -325,6 +325,7 @@ class _Loader:
             return None
         same, read = known
         files: dict[str, File] = {}
+        size = 0
         for each in listed:
             if each not in read:
                 read[each] = self._skill_file(each, place, same)
@@ -332,7 +333,8 @@ class _Loader:
             if file is None:
                 return None
             files[posixpath.relpath(each, root or ".")] = file
-            if sum(len(file.data) for file in files.values()) > folders.MAX_BYTES:
+            size += len(file.data)
+            if size > folders.MAX_BYTES:
                 most = folders.MAX_BYTES // 1024**2
                 message = f"the skill `{root}` is larger than {most} MiB, and hosts accept no more"
                 self._report("SW275", message, place, "divide it, or move what it does not need elsewhere")

@@ -26,9 +26,6 @@ _NO_TOOL: Final = "stubwright-no-such-tool"
 _NO_METHOD: Final = "stubwright/no-such-method"
 _NO_CURSOR: Final = "stubwright-no-such-cursor"
 _AT_ONCE: Final = 8
-_QUICK: Final = 1.0
-"""Seconds that a call may take that is cancelled."""
-
 _MOMENTS: Final = (0.02, 0.2)
 """Seconds after which a call is cancelled: many servers have begun by then, and few have ended."""
 
@@ -99,8 +96,8 @@ async def judge_cancelled(session: Session, tool: Mapping[str, Any], case: Case)
     """
     await session.connect()
     alone = await session.call(tool, case.arguments)
-    if isinstance(alone, Late | Gone) or alone.seconds > _QUICK:
-        return None  # a server that works at one thing at a time would seem to hang
+    if isinstance(alone, Late | Gone) or alone.seconds > session.deadline / 2:
+        return None  # one that works at one thing at a time, and finishes it, would seem to hang
     for seconds in _MOMENTS:
         with anyio.move_on_after(seconds):  # leaving cancels the request
             await session.call(tool, case.arguments)

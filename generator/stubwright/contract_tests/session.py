@@ -29,12 +29,16 @@ _STARTING_AGAIN = 60.0
 
 
 class Session:
-    """Requests to one server, over one connection after another."""
+    """Requests to one server, over one connection after another.
+
+    Attributes:
+        deadline: The seconds for each answer.
+    """
 
     def __init__(self, source: Source, deadline: float, tasks: TaskGroup) -> None:
         """Take a server, the seconds for each answer, and where connections may live."""
         self._source = source
-        self._deadline = deadline
+        self.deadline = deadline
         self._tasks = tasks
         self._connection: Connection | None = None
         self._ended = anyio.Event()
@@ -83,14 +87,14 @@ class Session:
         """Return all entries of `tools/list`. Raises UnreachableError if it cannot be read."""
         connection = await self.connect()
         try:
-            with anyio.fail_after(self._deadline):
+            with anyio.fail_after(self.deadline):
                 return await connection.list_pages(TOOLS)
         except mcp.MCPError as error:
             better = connection.explain(error)
             why = better.why if isinstance(better, ConnectError) else better.message
             raise UnreachableError(f"`{self._source.label}` does not list its tools: {why}") from None
         except TimeoutError:
-            message = f"`{self._source.label}` did not answer `tools/list` within {self._deadline:g} s"
+            message = f"`{self._source.label}` did not answer `tools/list` within {self.deadline:g} s"
             raise UnreachableError(message) from None
         except UnreachableError as error:
             raise UnreachableError(f"`{self._source.label}` {error}") from None
@@ -107,8 +111,8 @@ class Session:
         """Send a request. Raises UnreachableError if there is no connection, and no new one."""
         connection = await self.connect()
         start = time.perf_counter()
-        answer: Answer = Late(self._deadline)
-        with anyio.move_on_after(self._deadline):
+        answer: Answer = Late(self.deadline)
+        with anyio.move_on_after(self.deadline):
             try:
                 value = await connection.ask(method, headers=headers, **params)
                 seconds = time.perf_counter() - start

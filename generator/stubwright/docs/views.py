@@ -28,6 +28,7 @@ _POLICIES: Final = {
     "scopes": "Required scopes",
     "concurrency": "Concurrency limit",
     "maxResultBytes": "Maximum result size",
+    "resultTokens": "Maximum result tokens",
     "maxArgumentBytes": "Maximum argument size",
     "confirm": "Requires confirmation",
     "redact": "Redacted from logs",
@@ -194,7 +195,7 @@ def view(manifest: ir.Manifest, source: Mapping[str, Any]) -> View:
         source: The manifest as it is written, for what is not in the IR: default policies and `protocol`.
     """
     server = manifest.server
-    defaults = _to_mapping(source.get("policy"))
+    defaults = _collect_policies(source)
     planned_parts = [[*_plan_tool_parts(tool)] for tool in manifest.tools]
     planned_parts += [
         [*_plan_questions(make_id(primitive), primitive.questions)]
@@ -308,7 +309,7 @@ def _describe_tool(
         description=tool.description,
         deprecated=deprecation(tool.deprecated),
         badges=tuple(badges),
-        facts=(*_list_policies(_to_mapping(extension.get("policy")), defaults), *_list_old_names(tool)),
+        facts=(*_list_policies(_collect_policies(extension), defaults), *_list_old_names(tool)),
         arguments=(),
         parts=parts,
         messages=(),
@@ -379,6 +380,12 @@ def _plan_questions(id_: str, questions: Sequence[ir.Question]) -> Iterator[_Pla
         how = "" if question.schema is not None else " (opens a page)"
         heading = f"May ask: {question.name}{how}"
         yield _PlannedPart(f"{id_}-asks-{question.name}", heading, question.message, question.schema)
+
+
+def _collect_policies(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the policy of a tool, or of all tools, with how many tokens results may have."""
+    budget = _to_mapping(settings.get("budget"))
+    return {**_to_mapping(settings.get("policy")), **({"resultTokens": budget["result"]} if "result" in budget else {})}
 
 
 def _list_policies(policy: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[Fact]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from stubwright.jsonschema.sizes import Known, characters
+from stubwright_runtime.values.tokens import estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stubwright.ir import Json
-
-CHARACTERS: Final = 4
-"""Characters of JSON that make one token, about."""
 
 LARGE: Final = 10_000
 """Tokens from which a result is large."""
@@ -26,7 +24,7 @@ _SHOWN: Final = 5
 def tokens(schemas: Mapping[str, Json]) -> dict[str, int]:
     """About how many tokens a result takes, by the schema of each."""
     known: Known = {}
-    return {name: characters(schema, known) // CHARACTERS for name, schema in schemas.items()}
+    return {name: estimate(characters(schema, known)) for name, schema in schemas.items()}
 
 
 def note(sizes: Mapping[str, int]) -> list[str]:

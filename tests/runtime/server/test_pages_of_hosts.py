@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
 from packages import generate, imported, manifest, tool
-from serving import asgi
-from task_wire import Wire, in_memory, on_connection, over_http
+from ways import REVISIONS, WAYS, Opening, by_lines, by_sdk
 
 pytestmark = pytest.mark.anyio
-
-Opening: TypeAlias = Callable[[ModuleType, str], AbstractAsyncContextManager[Wire]]
 
 UI = "io.modelcontextprotocol/ui"
 MIME = "text/html;profile=mcp-app"
@@ -55,29 +50,10 @@ def desk(tmp_path: Path) -> Any:
         yield package
 
 
-@asynccontextmanager
-async def by_http(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
-    with asgi(package.asgi_app(Desk())) as url:
-        async with over_http(f"{url}/mcp", revision, {}) as wire:
-            yield wire
-
-
-@asynccontextmanager
-async def by_lines(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
-    async with on_connection(package.build_server(Desk()), revision, {}) as wire:
-        yield wire
-
-
-@asynccontextmanager
-async def by_sdk(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
-    async with in_memory(package.build_server(Desk()), revision, {}) as wire:
-        yield wire
-
-
-@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-@pytest.mark.parametrize("opened", [by_http, by_lines, by_sdk])
+@REVISIONS
+@WAYS
 async def test_a_page_is_announced_and_described(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         offered = wire.offered or (await wire("server/discover"))["capabilities"]
         if opened is not by_sdk or revision >= "2026-07-28":  # before, the SDK knows no extensions, and drops them
             assert offered["extensions"] == {UI: {}}
@@ -96,5 +72,5 @@ async def test_a_page_is_announced_and_described(desk: ModuleType, opened: Openi
 async def test_a_server_without_pages_announces_no_extension(tmp_path: Path) -> None:
     value = manifest([tool("show")], name="bare", resources=[MANIFEST["resources"][2]])
     with imported(tmp_path, generate(tmp_path, value)) as package:
-        async with by_lines(package, "2025-11-25") as wire:
+        async with by_lines(package, Desk(), "2025-11-25") as wire:
             assert "extensions" not in wire.offered

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
 from packages import generate, imported, manifest, tool
-from serving import asgi
-from task_wire import Wire, in_memory, on_connection, over_http
+from ways import REVISIONS, WAYS, Opening, by_sdk
 
 pytestmark = pytest.mark.anyio
-
-Opening: TypeAlias = Callable[[ModuleType, str], AbstractAsyncContextManager[Wire]]
 
 SKILLS = "io.modelcontextprotocol/skills"
 REFUNDS, GIT, INNER = "skill://acme/refunds", "skill://git-workflow", "skill://acme/refunds/inner"
@@ -55,33 +51,10 @@ def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ModuleType]
         yield package
 
 
-@asynccontextmanager
-async def by_http(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
-    with asgi(package.asgi_app(Desk())) as url:
-        async with over_http(f"{url}/mcp", revision, {}) as wire:
-            yield wire
-
-
-@asynccontextmanager
-async def by_lines(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
-    async with on_connection(package.build_server(Desk()), revision, {}) as wire:
-        yield wire
-
-
-@asynccontextmanager
-async def by_sdk(package: ModuleType, revision: str) -> AsyncIterator[Wire]:
-    async with in_memory(package.build_server(Desk()), revision, {}) as wire:
-        yield wire
-
-
-REVISIONS = pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
-WAYS = pytest.mark.parametrize("opened", [by_http, by_lines, by_sdk])
-
-
 @REVISIONS
 @WAYS
 async def test_skills_are_announced_and_listed(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         offered = wire.offered or (await wire("server/discover"))["capabilities"]
         if opened is not by_sdk or revision >= "2026-07-28":  # before, the SDK knows no extensions, and drops them
             assert offered["extensions"] == {SKILLS: {"directoryRead": True}}
@@ -113,7 +86,7 @@ async def test_skills_are_announced_and_listed(desk: ModuleType, opened: Opening
 @REVISIONS
 @WAYS
 async def test_a_file_that_is_read_has_its_digest_and_size(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         for skill in (await wire("skills/list"))["skills"]:
             for file in skill["resources"]:
                 [content] = (await wire("resources/read", uri=file["uri"]))["contents"]
@@ -135,7 +108,7 @@ async def test_a_file_that_is_read_has_its_digest_and_size(desk: ModuleType, ope
 @REVISIONS
 @WAYS
 async def test_folders_are_read(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         root = await wire("resources/directory/read", uri=REFUNDS)
         assert [(each["uri"], each["mimeType"]) for each in root["resources"]] == [
             (f"{REFUNDS}/SKILL.md", "text/markdown"),
@@ -151,7 +124,7 @@ async def test_folders_are_read(desk: ModuleType, opened: Opening, revision: str
 @REVISIONS
 @WAYS
 async def test_what_is_no_skill_is_refused(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         for uri in (f"{REFUNDS}/mail/stamp.png", REFUNDS, "skill://nothing/SKILL.md"):
             error = (await wire("skills/get", uri=uri))["error"]
             assert (error["code"], error["message"]) == (-32602, f"No skill is served at {uri}")
@@ -162,7 +135,7 @@ async def test_what_is_no_skill_is_refused(desk: ModuleType, opened: Opening, re
 @REVISIONS
 @WAYS
 async def test_a_skill_that_is_switched_off_is_not_there(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         await wire("tools/call", name="show", arguments={})
         assert len((await wire("skills/list"))["skills"]) == 2
         assert "error" in await wire("skills/get", uri=f"{GIT}/SKILL.md")
@@ -173,7 +146,7 @@ async def test_a_skill_that_is_switched_off_is_not_there(desk: ModuleType, opene
 @WAYS
 @pytest.mark.parametrize("desk", [{"pageSize": 2}], indirect=True)
 async def test_skills_come_in_pages(desk: ModuleType, opened: Opening, revision: str) -> None:
-    async with opened(desk, revision) as wire:
+    async with opened(desk, Desk(), revision) as wire:
         directory: dict[str, Any] = {"uri": REFUNDS}
         for method, name, params in (
             ("skills/list", "skills", {}),
@@ -189,7 +162,7 @@ async def test_skills_come_in_pages(desk: ModuleType, opened: Opening, revision:
 @WAYS
 async def test_a_server_without_skills_knows_no_such_method(tmp_path: Path, opened: Opening, revision: str) -> None:
     with imported(tmp_path, generate(tmp_path, manifest([tool("show")], name="bare"))) as package:
-        async with opened(package, revision) as wire:
+        async with opened(package, Desk(), revision) as wire:
             offered = wire.offered or (await wire("server/discover"))["capabilities"]
             assert "extensions" not in offered
             assert (await wire("skills/list"))["error"]["code"] == -32601

@@ -30,10 +30,10 @@ def check(resolved: Resolved) -> Iterator[Diagnostic]:
         return  # nobody here can change the server
     resources = resolved.primitives[vocabulary.RESOURCES]
     templates = resolved.primitives[vocabulary.TEMPLATES]
+    known = dict.fromkeys(resource.key for resource in resources)
     for tool in resolved.tools:
         yield from _values(tool, "tool")
         for uri, place in _pages(tool):
-            known = [resource.key for resource in resources]
             if uri not in known and not any(_may_match(template.key, uri) for template in templates):
                 message = f"`{tool.name}` is shown by `{uri}`, which is not a resource of this server"
                 fix = did_you_mean(uri, [each for each in known if each.startswith(vocabulary.PAGES)], "pages")

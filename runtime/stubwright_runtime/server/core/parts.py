@@ -178,9 +178,10 @@ class Host:
         questions = extension.get("ask")
         if questions or "handles" in extension or "paginate" in extension:
             kind = self.package.context(f"{stem}Context")
+        if questions and self.package.has_exact_formats:
+            questions = {key: {**each, EXACT_FORMATS: True} for key, each in questions.items()}
         if questions:
-            exact = self.package.has_exact_formats
-            more = {**more, "_questions": {key: {**each, EXACT_FORMATS: exact} for key, each in questions.items()}}
+            more = {**more, "_questions": questions}
         return kind(
             request_id=request.id,
             revision=request.revision,

@@ -7,7 +7,7 @@ the manifest holds, or a file inside the package, is read as it is; all else com
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -90,8 +90,6 @@ class _Reading:
             contents = self._read_large_result(uri) or await self._read_matching(uri, request)
         if contents is None:
             raise not_found(uri, request.revision)
-        if uri.startswith(PAGES):
-            contents = self._describe_page(uri, contents, request)
         result: dict[str, Any] = {"contents": contents}
         return {**result, **hints} if Revision.of(request.revision).has("cache_hints") else result
 
@@ -117,17 +115,6 @@ class _Reading:
             return [_build_contents(uri, entry.mime_type, blob=entry.data)]
         return [_build_contents(uri, entry.mime_type, text=clean(entry.data.decode("utf-8", "replace")))]
 
-    def _describe_page(self, uri: str, contents: Sequence[dict[str, Any]], request: Request) -> list[dict[str, Any]]:
-        """Add what the manifest says of a page, since hosts read it beside the page (MCP Apps, SEP-1865)."""
-        if (listed := self.package.entries("resources").get(uri)) is not None:
-            wire = listed[0]
-        elif (match := self._match(uri, request)) is not None:
-            wire = self.package.entries("resourceTemplates")[match[0].uri][0]
-        else:
-            return [*contents]
-        meta: Mapping[str, Any] = wire.get("_meta") or {}
-        return [{**each, "_meta": {**meta, **each.get("_meta", {})}} if meta else each for each in contents]
-
     async def _read_listed(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         wire, extension = self.package.entries("resources")[uri]
         mime_type = wire.get("mimeType")
@@ -136,17 +123,14 @@ class _Reading:
             context = self.host.context(request, uri, "", {})
             handler = Method.of(self.host.handlers, method, "resource")
             read = partial(_contents, uri=uri, mime_type=mime_type, extent=self.host.extent)
-            return await self.host.handled(handler, read, context=context)
-        if "text" in extension:
-            return [_build_contents(uri, mime_type, text=extension["text"])]
-        data = self.package.data(extension["file"])
-        return [
-            (
-                _build_contents(uri, mime_type, blob=data)
-                if extension["binary"]
-                else _build_contents(uri, mime_type, text=data.decode())
-            )
-        ]
+            contents = await self.host.handled(handler, read, context=context)
+        elif "text" in extension:
+            contents = [_build_contents(uri, mime_type, text=extension["text"])]
+        elif extension["binary"]:
+            contents = [_build_contents(uri, mime_type, blob=self.package.data(extension["file"]))]
+        else:
+            contents = [_build_contents(uri, mime_type, text=self.package.data(extension["file"]).decode())]
+        return _describe_page(contents, uri, wire)
 
     async def _read_matching(self, uri: str, request: Request) -> list[dict[str, Any]] | None:
         match = self._match(uri, request)
@@ -158,7 +142,8 @@ class _Reading:
         context = self.host.context(request, uri, row.stem, extension)
         handler = Method.of(self.host.handlers, row.method, "resource")
         read = partial(_contents, uri=uri, mime_type=wire.get("mimeType"), extent=self.host.extent)
-        return await self.host.handled(handler, read, model.model_validate(values), context=context)
+        contents = await self.host.handled(handler, read, model.model_validate(values), context=context)
+        return _describe_page(contents, uri, wire)
 
     def _match(self, uri: str, request: Request) -> tuple[Template, dict[str, str | list[str]]] | None:
         """Return the first template that is there for the caller and fits a URI, with the values of its variables."""
@@ -168,6 +153,16 @@ class _Reading:
                 if values is not None:
                     return row, values
         return None
+
+
+def _describe_page(
+    contents: list[dict[str, Any]] | None, uri: str, wire: Mapping[str, Any]
+) -> list[dict[str, Any]] | None:
+    """Return contents, those of a page with its `_meta`, since hosts read it beside the page (MCP Apps, SEP-1865)."""
+    meta: Mapping[str, Any] = wire.get("_meta") or {}
+    if not meta or not contents or not uri.startswith(PAGES):
+        return contents
+    return [{**each, "_meta": {**meta, **each.get("_meta", {})}} for each in contents]
 
 
 def not_found(uri: str, revision: str) -> ProtocolError:
