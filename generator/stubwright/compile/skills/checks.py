@@ -71,11 +71,12 @@ def _frontmatter(skill: Skill) -> Iterator[Diagnostic]:
         if key not in fields:
             yield Diagnostic("SW276", f"the skill has no `{key}`", place, f"add `{key}:`")
     for key in _TEXTS:
-        value = fields.get(key, "")
+        value = "" if fields.get(key) is None else fields[key]
         if not isinstance(value, str):
             yield Diagnostic("SW276", f"`{key}` is no text", place / key, "write it in quotes")
         elif key in fields and not value.strip():
-            yield Diagnostic("SW276", f"`{key}` is empty", place / key, "say something, or remove it")
+            fix = "say something" if key in _REQUIRED else "say something, or remove it"
+            yield Diagnostic("SW276", f"`{key}` is empty", place / key, fix)
         elif len(value) > _MOST.get(key, len(value)):
             message = f"`{key}` has {len(value):,} characters, and at most {_MOST[key]:,} are allowed"
             yield Diagnostic("SW276", message, place / key, "shorten it")
